@@ -24,7 +24,7 @@ from xdist.remote import Producer
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests import first_failures, optional_software, tiers
+from tests import first_failures, optional_software, pictures, tiers
 from tests.costs import Costs
 from tests.processes import logs_of_processes
 from tests.scheduling import Units
@@ -93,11 +93,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record", action="store_true", help="write the recordings of stock Kafka again")
     parser.addoption("--keep-first-failures", action="store_true", help="append them to tests/first_failures.jsonl")
     parser.addoption("--costs", type=Path, help="append what each test costs to this file: tests/costs.py")
+    parser.addoption("--pictures", type=Path, help="keep pictures of pages in this directory: tests/pictures.py")
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.begin(config.getoption("--run"), records=config.getoption("--record"))
+    pictures.begin(config.getoption("--pictures"))
     if (costs := config.getoption("--costs")) is not None:
         config.pluginmanager.register(Costs(costs))
     config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")

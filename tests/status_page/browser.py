@@ -6,7 +6,6 @@ It has a profile of its own, and no network but the machine's: what a page loads
 import asyncio
 import base64
 import json
-import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests import pictures
 from tests.waiting import eventually
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -47,8 +47,6 @@ STICKS_OUT = """[...document.querySelectorAll("body *")].filter((one) => {
   return left < -1 || right > document.documentElement.clientWidth + 1 || (one.clientWidth > 0 && isCut);
 }).map((one) => `${one.tagName} ${one.id} ${one.textContent.slice(0, 80)}`)"""
 """The elements that reach beyond the screen, and those whose content is wider than they are."""
-PICTURES = os.environ.get("STATUS_PAGE_PICTURES")
-"""A directory for pictures of the page, for people to look at."""
 
 
 class Tab:
@@ -163,9 +161,9 @@ class Tab:
 
     async def picture(self, name: str, *, whole: bool = True) -> None:
         """The whole page as PNG, or what the window shows of it, where somebody wants pictures."""
-        if PICTURES is not None:
+        if pictures.wanted():
             answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-            (Path(PICTURES) / f"{name}.png").write_bytes(base64.b64decode(answer["data"]))
+            pictures.keep(name, base64.b64decode(answer["data"]))
 
 
 @asynccontextmanager

@@ -1,9 +1,13 @@
-"""One truth on every screen: API, stream, metrics, vendor API and commands, asked at one instant, state after state."""
+"""One truth on every screen: API, stream, metrics, vendor API and commands, asked at one instant, in 20 states.
+
+They are `OF_WAITING` (8: moves that wait, drained brokers, repairs) and `OF_FAILURES` (12, a failover among them).
+"""
 
 import asyncio
 import io
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,18 +22,43 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED, MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
+from kafka_reassign_rpc.core.windows.grammar import DAYS, WINDOWS
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.reassign_command import action_describe, action_status, action_watch
 from kafka_reassign_rpc.reassign_command.output import Output
 from tests.controller.cluster import LISTENERS, RATE, SIZE, cluster
 from tests.controller.telemetry.test_metrics import Samples, scraped
 from tests.http_client import get, streamed
+from tests.status_page.conftest import Look
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
 SAMPLING = Sampling(interval_s=0.2, stall_s=3.0)
 Json = dict[str, Any]
+OF_WAITING = (
+    "window",
+    "held",
+    "cap",
+    "cordon-and-drain",
+    "lease-under-a-foreign-config",
+    "failed-log-dir",
+    "failed-log-dir-then-death",
+    "approval",
+)
+OF_FAILURES = (
+    "idle",
+    "moving",
+    "throttled-low",
+    "no-zookeeper",
+    "zookeeper-is-back",
+    "cancel-in-the-middle",
+    "dead-and-a-move-to-it",
+    "disabled-and-paused",
+    "two-dead",
+    "failover",
+    "healing",
+    "done",
+)
 
 
 def of_commands(bootstrap: str) -> tuple[Json, Json, Json]:
@@ -160,16 +189,19 @@ def compare_metrics(status: Json, metrics: Samples) -> None:
 
 
 async def test_sv_11_all_tell_the_same_of_moves_that_wait_of_drained_brokers_and_of_repairs(
-    zk_connect: str, tmp_path: Path
+    zk_connect: str, tmp_path: Path, look: Look
 ) -> None:
     """Broker 5 loses a log dir, and dies with it."""
     async with cluster(
         zk_connect, sampling=SAMPLING, metrics=True, status_page="full", event_log=tmp_path / "events"
     ) as world:
-        page, bootstrap = world.metrics_address, world.bootstrap
+        page, bootstrap, names = world.metrics_address, world.bootstrap, iter(OF_WAITING)
 
-        async def state(is_so: Callable[[Json], object]) -> Json:
-            return await agreed(page, bootstrap, zk_connect, is_so)
+        async def state(name: str, is_so: Callable[[Json], object]) -> Json:
+            assert next(names) == name
+            found = await agreed(page, bootstrap, zk_connect, is_so)
+            await look(name, page)
+            return found
 
         def no_estimate(now: Json) -> str:
             return str(now["work"]["no_estimate"])
@@ -190,28 +222,33 @@ async def test_sv_11_all_tell_the_same_of_moves_that_wait_of_drained_brokers_and
         await world.create_topic("a", {0: (1, 2)}, held=True)
         await world.create_topic("b", {0: (5, 2), 1: (5, 1)}, held=True)
         await world.configure("brokers", "<default>", {RATE: "0"})
-        await world.settings({WINDOWS: "on 2020-01-01 22:00-23:00 UTC"})
+        in_two_days = DAYS[(datetime.now(UTC).weekday() + 2) % 7]
+        await world.settings({WINDOWS: f"{in_two_days} 02:00-03:00 UTC"})
         await world.alter({("a", 0): (3, 2)}, reason="one", queue=True)
-        found = await state(lambda now: now["window"] and not now["window"]["open"] and now["totals"]["waiting"])
+        found = await state(
+            "window", lambda now: now["window"] and not now["window"]["open"] and now["totals"]["waiting"]
+        )
         assert no_estimate(found) == "1 waiting move waits for a window"
         [why] = await waits_for()
         assert why.startswith("a window: "), "window"
 
         await asked(lambda client: client.hold(topics=["a"], reason="disks"))
-        found = await state(lambda now: now["totals"]["held"] == 1)
-        assert no_estimate(found) == "1 waiting move is held until somebody releases them"
+        found = await state("held", lambda now: now["totals"]["held"] == 1)
+        assert no_estimate(found) == "1 waiting move is held until somebody releases it"
         [why] = await waits_for()
         assert why.startswith("its release: held by User:ANONYMOUS"), "held"
 
         await asked(lambda client: client.release(topics=["a"]))
         await world.settings({MAX_PER_CLUSTER: "0"})
-        found = await state(lambda now: not now["window"] and now["caps"]["moves_per_cluster"] == 0)
+        found = await state("cap", lambda now: not now["window"] and now["caps"]["moves_per_cluster"] == 0)
         assert await waits_for() == ["room in the cluster: at most 0 moves in flight"], "a cap"
 
         await world.settings({CORDONED_BROKERS: "5"})
         answer = await world.alter({("b", 0): (4, 2), ("b", 1): (4, 1)}, reason="drain 5", throttle=5_000)
         assert set(answer.values()) == {(0, None)}
-        found = await state(lambda now: now["totals"]["in_flight"] == 3 and now["totals"]["stalled"] == 3)
+        found = await state(
+            "cordon-and-drain", lambda now: now["totals"]["in_flight"] == 3 and now["totals"]["stalled"] == 3
+        )
         brokers = {one.id: one for one in (await asked(lambda client: client.brokers())).brokers}
         assert (brokers[5].cordoned, {one["reason"] for one in found["groups"]}) == (True, {"one", "drain 5"})
 
@@ -224,30 +261,37 @@ async def test_sv_11_all_tell_the_same_of_moves_that_wait_of_drained_brokers_and
             assert to_builtins(of_client.throttle_in) == of_page["throttle_in"] == {"rate": 7, "by": "config"}
             return True
 
+        assert next(names) == "lease-under-a-foreign-config"
         await eventually(is_in_place_of_the_lease)
+        await look("lease-under-a-foreign-config", page)
 
         await world.alter({("b", 0): None, ("b", 1): None, ("a", 0): None})
         healed = {INTERVAL: "3600000", MAX_BROKERS: "5", MAX_PERCENTAGE: "100", APPROVAL: "required"}
         await world.settings(healed)
         await world.fleets[5].brokers[5].lose_log_dirs([0])
-        found = await state(lambda now: now["healing"]["failed_log_dirs"] and not now["totals"]["in_flight"])
+        found = await state(
+            "failed-log-dir", lambda now: now["healing"]["failed_log_dirs"] and not now["totals"]["in_flight"]
+        )
         [lost] = found["healing"]["failed_log_dirs"]
         assert lost["fate"].startswith("ready for approval at "), "a failed log dir"
 
         await world.kill_broker(5)
-        found = await state(lambda now: now["healing"]["failed"] and not now["healing"]["failed_log_dirs"])
+        found = await state(
+            "failed-log-dir-then-death", lambda now: now["healing"]["failed"] and not now["healing"]["failed_log_dirs"]
+        )
         assert [one["broker"] for one in found["healing"]["failed"]] == [5], "then its death, counted once"
 
         await world.settings({**healed, INTERVAL: "1"})
-        found = await state(lambda now: now["healing"]["repairs"] and not now["healing"]["failed"])
+        found = await state("approval", lambda now: now["healing"]["repairs"] and not now["healing"]["failed"])
         [gone] = found["healing"]["gone"]
         assert "for approval)" in gone["fate"]
         assert gone["command"].endswith("--approve --brokers 5")
         assert all(why.startswith("approval since ") for why in await waits_for()), "approval"
+        assert next(names, None) is None
 
 
 async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_each_state(
-    zk_connect: str, tmp_path: Path
+    zk_connect: str, tmp_path: Path, look: Look
 ) -> None:
     address, _, chroot = zk_connect.partition("/")
     async with (
@@ -261,7 +305,7 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
             connect_of_server=f"127.0.0.1:{zookeeper.port}/{chroot}",
         ) as world,
     ):
-        page, bootstrap = world.metrics_address, world.bootstrap
+        page, bootstrap, names = world.metrics_address, world.bootstrap, iter(OF_FAILURES)
 
         def kinds(status: Json) -> list[str]:
             return [one["kind"] for one in status["problems"]]
@@ -269,10 +313,13 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
         def lost(status: Json) -> list[int]:
             return [one["broker"] for one in [*status["healing"]["failed"], *status["healing"]["gone"]]]
 
-        async def state(is_so: Callable[[Json], object]) -> Json:
-            return await agreed(page, bootstrap, zk_connect, is_so)
+        async def state(name: str, is_so: Callable[[Json], object]) -> Json:
+            assert next(names) == name
+            found = await agreed(page, bootstrap, zk_connect, is_so)
+            await look(name, page)
+            return found
 
-        found = await state(lambda now: now["healing"] and now["totals"]["offline"] == 0)
+        found = await state("idle", lambda now: now["healing"] and now["totals"]["offline"] == 0)
         assert (found["work"]["moves"], found["work"]["done_ms"], kinds(found)) == (0, 0, []), "nothing to do"
 
         await world.create_topic("a", {0: (1, 2), 1: (2, 1)}, held=True)
@@ -282,33 +329,46 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
         await world.settings({MAX_PER_CLUSTER: "2"})
         await world.alter({("a", 0): (3, 2), ("a", 1): (3, 1)}, reason="one", throttle=5_000)
         await world.alter({("b", 0): (4, 2)}, reason="two", queue=True)
-        found = await state(lambda now: now["work"]["bytes_total"] == 3 * SIZE and not now["totals"]["stalled"])
+        found = await state(
+            "moving", lambda now: now["work"]["bytes_total"] == 3 * SIZE and not now["totals"]["stalled"]
+        )
         assert (found["totals"]["in_flight"], found["totals"]["waiting"]) == (2, {"queue": 1}), (
             "in flight, waiting, throttled"
         )
-        found = await state(lambda now: now["totals"]["stalled"] == 2)
+        found = await state("throttled-low", lambda now: now["totals"]["stalled"] == 2)
         assert (kinds(found), found["work"]["no_estimate"]) == (["stalled"], "2 moves are stalled")
         assert {one["reason"]: one["waiting"] for one in found["groups"]} == {"one": 0, "two": 1}
 
         zookeeper.refusing = "close"
         zookeeper.fin()
-        found = await state(lambda now: now["role"] == "none" and now["totals"]["stalled"] == 2)
+        found = await state("no-zookeeper", lambda now: now["role"] == "none" and now["totals"]["stalled"] == 2)
         assert found["reason"] == "ZooKeeper is not connected"
         assert kinds(found) == ["no_controller", "stalled"], "no ZooKeeper: what the controller knows is shown"
         zookeeper.refusing = ""
-        await state(lambda now: now["role"] == "controller")
+        await state("zookeeper-is-back", lambda now: now["role"] == "controller")
 
         assert set((await world.alter({("a", 1): None})).values()) == {(0, None)}
-        found = await state(lambda now: now["totals"]["stalled"] == 2 and not now["totals"]["waiting"])
+        found = await state(
+            "cancel-in-the-middle", lambda now: now["totals"]["stalled"] == 2 and not now["totals"]["waiting"]
+        )
         assert (found["totals"]["in_flight"], found["work"]["moves"]) == (2, 3), "cancelled: what waited has begun"
 
-        await world.settings({ENABLED: "false", PAUSED: "true"})
-        found = await state(lambda now: now["enabled"] is False and now["healing"]["paused"])
-        assert kinds(found) == ["stalled", "disabled", "healing_paused"]
+        await world.kill_broker(4)
+        found = await state(
+            "dead-and-a-move-to-it",
+            lambda now: now["brokers_live"] == 4 and lost(now) == [4] and now["totals"]["stalled"] == 2,
+        )
+        [alone] = found["healing"]["failed"]
+        assert (alone["replicas"], alone["bytes"], alone["heal_at"]) == (1, SIZE, None), "what is lost"
+        assert (alone["fate"], found["healing"]["interval_ms"]) == ("never healed by itself", None)
+        assert alone["command"].endswith(" --now 4"), "what makes it happen"
 
-        for broker in (3, 4):
-            await world.kill_broker(broker)
-        found = await state(lambda now: now["brokers_live"] == 3 and {3, 4} <= {*lost(now)})
+        await world.settings({ENABLED: "false", PAUSED: "true"})
+        found = await state("disabled-and-paused", lambda now: now["enabled"] is False and now["healing"]["paused"])
+        assert kinds(found)[:4] == ["lost_brokers", "stalled", "disabled", "healing_paused"]
+
+        await world.kill_broker(3)
+        found = await state("two-dead", lambda now: now["brokers_live"] == 3 and {3, 4} <= {*lost(now)})
         assert found["brokers_lost"] == len(lost(found))
         assert "4 since " in found["problems"][0]["text"]
         assert "1 move waits for it" in found["problems"][0]["text"], "a move alone would fill broker 3"
@@ -322,13 +382,13 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
             await world.stop_server()
             page, bootstrap = str(server.metrics_address), server.bootstrap
             found = await state(
-                lambda now: now["role"] == "controller" and now["healing"] and now["totals"]["stalled"] == 2
+                "failover", lambda now: now["role"] == "controller" and now["healing"] and now["totals"]["stalled"] == 2
             )
             assert (found["totals"]["bytes_left"], found["work"]["share"]) == (None, None), "nobody has measured them"
 
             healed = {INTERVAL: "1000", MAX_BROKERS: "5", MAX_PERCENTAGE: "100"}
             await world.settings({ENABLED: "true", PAUSED: "false", **healed})
-            found = await state(lambda now: now["healing"]["waiting"] + now["healing"]["in_flight"])
+            found = await state("healing", lambda now: now["healing"]["waiting"] + now["healing"]["in_flight"])
             assert found["healing"]["repairs"], "healing"
 
             await world.settings({INTERVAL: "-1", MAX_PER_CLUSTER: "100"})
@@ -340,12 +400,14 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
             for number in (3, 4):
                 await world.start_broker(number)
             found = await state(
+                "done",
                 lambda now: (
                     now["brokers_live"] == 5
                     and not now["totals"]["in_flight"]
                     and not now["totals"]["waiting"]
                     and now["totals"]["under_replicated"] == 0
                     and not now["work"]["moves"]
-                )
+                ),
             )
             assert (found["work"]["done_ms"], found["brokers_lost"], found["totals"]["bytes_left"]) == (0, 0, 0), "done"
+            assert next(names, None) is None

@@ -125,7 +125,7 @@ async def test_sv_11_a_lost_broker_shows_in_tiles_stalls_and_a_countdown_that_ru
     async def countdown() -> tuple[int, int]:
         [(broker, gone, due, replicas, _)] = [tuple(row) for row in await tab.rows("#failed")]
         assert (broker, replicas) == ("5", "5")
-        assert due.startswith("in "), due
+        assert due.startswith("healed in "), due
         return seconds(gone), seconds(due)
 
     gone, due = await eventually(countdown)

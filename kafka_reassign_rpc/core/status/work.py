@@ -65,8 +65,8 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
     rules = term.cluster.soft.in_force
     if waiting and rules.disabled_by is not None:
         return f"{counted(waiting, 'waiting move', 'do')} not start while reassignments are disabled"
-    if term.cluster.queue.held:
-        return f"{counted(term.cluster.queue.held, 'waiting move', 'are')} held until somebody releases them"
+    if held := term.cluster.queue.held:
+        return f"{counted(held, 'waiting move', 'are')} held until somebody releases {'it' if held == 1 else 'them'}"
     if term.cluster.queue.unapproved:
         return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
     if (kept := waiting - by_route.get(HEAL, 0)) and rules.caps.closed:

@@ -23,6 +23,7 @@ const status = {};
 let shown = status; // the present; where the server does not know it, what was known last
 let page = 1;
 let stream = null;
+let past = null; // what is plotted
 let taken = 0; // when the status came, by the browser's clock
 const madeAt = new Map(); // when what a part shows was made, by the server's clock
 
@@ -56,6 +57,7 @@ function take(event) {
   showHead();
   showTiles();
   showGroups();
+  drawPlots();
   // Of watch nobody learns them: a stock controller has none.
   for (const one of document.querySelectorAll(".of-server")) one.hidden = status.server === null;
   showHealing();
@@ -135,7 +137,7 @@ function standbyNotice() {
 
 function waitingBy({ waiting, held }) {
   const routes = Object.entries(waiting ?? {}).map(([route, number]) => `${count(number)} by ${route}`);
-  return [...routes, ...(held ? [`${count(held)} held`] : [])].join(", ");
+  return [...routes, ...(held ? [`${count(held)} of them held`] : [])].join(", ");
 }
 
 function showTiles() {
@@ -252,7 +254,8 @@ function showHealing() {
   const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), fateCell(one), count(one.replicas), cost(one)]);
   const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), fateCell(one), count(one.repaired), one.bytes ? cost(one) : ""]);
   const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), fateCell(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
-  fill(table, [...rows, ...rowsOfGone, ...rowsOfDisks], "");
+  const byBroker = (one) => Number(one[0].text ?? one[0]);
+  fill(table, [...rows, ...rowsOfGone, ...rowsOfDisks].toSorted((a, b) => byBroker(a) - byBroker(b)), "");
 }
 
 function cost(one) {
@@ -263,9 +266,9 @@ function cost(one) {
 // What happens next, and when, or what somebody has to type for it.
 function fateCell(one) {
   const at = one.heal_at ?? null;
-  if (at === null || one.impossible) return { text: one.fate || "not known", quiet: one.command ?? "" };
-  const what = shown.healing.approval ? "for approval " : "";
-  return at <= status.at ? { text: `${what}now`, tone: "warn" } : `${what}in ${duration(at - status.at)}`;
+  if (at === null || one.impossible) return { text: one.fate || "not known", quiet: one.command ?? "", whole: true };
+  const what = shown.healing.approval ? "ready for approval" : "healed";
+  return at <= status.at ? { text: `${what} now`, tone: "warn" } : `${what} in ${duration(at - status.at)}`;
 }
 
 function showCaps() {
@@ -333,6 +336,7 @@ function moveRow(move, now) {
       label: `${name}: copied`,
       quiet: move.stalled !== null ? `stalled: ${move.stalled}` : move.waits_for !== null ? `waits for ${move.waits_for}` : "",
       quietTone: move.stalled !== null ? "wrong" : "",
+      whole: true,
     },
     isWaiting ? (move.place === null ? "" : `place ${count(move.place)}`) : rate(move.rate),
     isWaiting ? "" : duration(move.remaining_ms),
@@ -370,8 +374,8 @@ async function showBrokers() {
   if (isFolded("brokers")) return;
   const { isThere, body } = await ask("brokers");
   if (isThere) madeAt.set("h-brokers", body.at);
-  const common = isThere ? commonTo([...body.brokers, ...body.racks].flatMap((one) => one.departure ?? [])) : [];
-  byId("brokers-common").textContent = common.length ? `Whichever goes now: ${common.join("; ")}.` : "";
+  const { common, others } = commonTo(isThere ? [...body.brokers.map((one) => [`${one.id}`, one.departure]), ...body.racks.map((one) => [`rack ${one.rack}`, one.departure])] : []);
+  byId("brokers-common").textContent = common.length ? `Whichever goes now${others.length ? `, except ${others.join(", ")}` : ""}: ${common.join("; ")}.` : "";
   const rows = isThere ? body.brokers.map((broker) => brokerRow(broker, body.at, common)) : [];
   fill(byId("brokers"), rows, isThere ? "No broker is registered." : body.error);
   const racks = isThere ? body.racks : [];
@@ -379,10 +383,12 @@ async function showBrokers() {
   fill(byId("racks"), racks.map((one) => [one.rack, count(one.brokers.length), mayGoCell(one.departure, common)]), "");
 }
 
-// What is so of each of several is said once.
-function commonTo(departures) {
-  const [first, ...others] = departures;
-  return others.length === 0 ? [] : first.meanwhile.filter((text) => others.every((one) => one.meanwhile.includes(text)));
+// What is so of each of several is said once. others: the names of those with whom nothing goes.
+function commonTo(named) {
+  const known = named.filter(([, departure]) => departure !== null);
+  const [first, ...more] = known.filter(([, { meanwhile }]) => meanwhile.length > 0).map(([, { meanwhile }]) => meanwhile);
+  const common = more.length === 0 ? [] : first.filter((text) => more.every((texts) => texts.includes(text)));
+  return { common, others: known.filter(([, { meanwhile }]) => meanwhile.length === 0).map(([name]) => name) };
 }
 
 function brokerRow(broker, now, common) {
@@ -411,7 +417,7 @@ function brokerRow(broker, now, common) {
 
 function mayGoCell(found, common) {
   const text = found.may_go === true ? "yes" : `${found.may_go === null ? "not known" : "no"}: ${found.why_not.join("; ")}`;
-  return { text, quiet: found.meanwhile.filter((one) => !common.includes(one)).join("; "), tone: found.may_go === true ? "" : "warn" };
+  return { text, quiet: found.meanwhile.filter((one) => !common.includes(one)).join("; "), tone: found.may_go === true ? "" : "warn", whole: true };
 }
 
 function diskCell(disk) {
@@ -462,12 +468,21 @@ async function showPlots() {
   const chosen = byId("span").value;
   const { isThere, body } = await ask("history", { span: chosen });
   if (!isThere) return;
-  if (body.points.length === 0) {
+  past = { ...body, lasts: SPANS_MS[chosen] };
+  drawPlots();
+}
+
+// Plots end with what the tiles show.
+function drawPlots() {
+  if (past === null || isFolded("plots")) return;
+  if (past.points.length === 0) {
     byId("plots").replaceChildren("Nothing is known yet.");
     return;
   }
-  const span = { from: body.at - SPANS_MS[chosen], to: body.at, stepMs: body.step_ms };
-  const draw = (title, value, format) => plot(title, body.points, value, format, span);
+  const points = [...past.points, ...pointOfNow()];
+  const to = Math.max(past.at, points.at(-1).at);
+  const span = { from: to - past.lasts, to, stepMs: past.step_ms };
+  const draw = (title, value, format) => plot(title, points, value, format, span);
   byId("plots").replaceChildren(
     draw("In flight", (point) => point.in_flight, count),
     draw("Waiting", (point) => point.waiting, count),
@@ -476,6 +491,13 @@ async function showPlots() {
     draw("Under-replicated", (point) => point.under_replicated, count),
     draw("Offline", (point) => point.offline, count),
   );
+}
+
+function pointOfNow() {
+  if (shown.totals === undefined || shown.totals === null) return [];
+  const { in_flight, waiting, rate, under_replicated, offline } = shown.totals;
+  const sum = waiting === null ? null : Object.values(waiting).reduce((all, number) => all + number, 0);
+  return [{ at: shown.at, in_flight, waiting: sum, rate, bytes_left: shown.work.bytes_left, under_replicated, offline }];
 }
 
 // --------------------------------------------------------------------------------------------- keeping it up to date

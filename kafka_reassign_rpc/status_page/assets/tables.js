@@ -2,8 +2,8 @@
 
 import { shortened, visible } from "./format.js";
 
-// A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone}. lead: a figure beside the text; quiet: a second
-// line; bar: from 0 to 1, with `label` for screen readers; tone, quietTone: how the lines look.
+// A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone, whole}. lead: a figure beside the text; quiet: a second
+// line; bar: from 0 to 1, with `label` for screen readers; tone, quietTone: how the lines look; whole: however long they are.
 export function fill(table, rows, empty) {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
@@ -40,7 +40,7 @@ function newCell(row, head) {
   return cell;
 }
 
-function show(cell, { text, lead, quiet, bar, label, tone, quietTone }) {
+function show(cell, { text, lead, quiet, bar, label, tone, quietTone, whole }) {
   const parts = [];
   if (bar !== undefined && bar !== null) {
     const shown = document.createElement("progress");
@@ -49,9 +49,9 @@ function show(cell, { text, lead, quiet, bar, label, tone, quietTone }) {
     shown.setAttribute("aria-label", label);
     parts.push(shown);
   }
-  parts.push(line("span", text, tone));
+  parts.push(line("span", text, tone, whole));
   if (lead) parts.push(Object.assign(document.createElement("strong"), { textContent: ` ${lead}` }));
-  if (quiet) parts.push(line("small", quiet, quietTone ?? "quiet"));
+  if (quiet) parts.push(line("small", quiet, quietTone ?? "quiet", whole));
   cell.classList.toggle("blank", !text && !quiet);
   const box = document.createElement("div");
   box.append(...parts);
@@ -59,9 +59,9 @@ function show(cell, { text, lead, quiet, bar, label, tone, quietTone }) {
 }
 
 // A long text shows its start and its end, until the reader opens it.
-function line(kind, text, tone) {
+function line(kind, text, tone, isWhole) {
   const whole = visible(text);
-  const short = shortened(whole);
+  const short = isWhole ? null : shortened(whole);
   const made = document.createElement(kind);
   if (short === null) made.textContent = whole;
   else made.append(folded(short, whole));
