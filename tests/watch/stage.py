@@ -53,6 +53,11 @@ class Stage:
             )
         assert not any(errors.values()), errors
 
+    async def cancel(self, topic: str) -> None:
+        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
+            errors = await client.cancel_partition_reassignments([TopicPartition(topic, 0)])
+        assert not any(errors.values()), errors
+
     async def configs(self, changes: Changes) -> None:
         async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
             errors = await client.change_configs(changes)

@@ -84,6 +84,25 @@ async def throttles_are_named(stage: Stage) -> None:
     assert stage.world.on_disk(stage.target, "moved") >= RECORDS * RECORD_BYTES
 
 
+async def a_replica_that_is_added_and_removed_is_named(stage: Stage) -> None:
+    """A move that is led back before its end, by another move and not by a cancel: KRaft 4 never ends that, with no
+    throttle either; 3.9 ends it at once."""
+    there, back = [stage.target, stage.lost], [stage.stays, stage.lost]
+    await stage.hold(["both"], stage.stays, [stage.target])
+    await stage.moves({"both": there})
+    await stage.moves({"both": back})
+    await stage.configs({(TOPIC, "both"): dict.fromkeys(throttle_configs.TOPIC_THROTTLES)})
+    never = f"broker {stage.target} is both added and removed, which never ends: end the move with "
+    await stage.stalled("both", never)
+    await stage.cancel("both")
+
+    async def is_cancelled() -> bool:
+        return ("move.cancelled", "both") in await stage.watch.events()
+
+    await eventually(is_cancelled, within=90)
+    assert ("move.completed", "both") not in await stage.watch.events()
+
+
 async def a_lost_broker_is_named_in_each_of_its_states(stage: Stage) -> None:
     world, lost = stage.world, stage.lost
     broken = world.log_dir_of(lost, "kept")
@@ -209,6 +228,7 @@ async def stage_of(
         if storage is not None:
             await storage.close_small_disk(stage)
         topics = {"moved": [stays], "slow": [stays], "kept": [stays], "sick": [stays, lost], "alone": [lost]}
+        topics["both"] = [stays, lost]
         await asyncio.to_thread(world.create, topics, RECORDS)
         yield stage
 
@@ -233,6 +253,8 @@ async def whatever_stops_a_move_is_named(
     async with stage_of(version, folder, controllers, storage) as stage:
         await bytes_and_times_are_true(stage)
         await throttles_are_named(stage)
+        if stage.release >= (4, 0):
+            await a_replica_that_is_added_and_removed_is_named(stage)
         if len(controllers) == 1:
             await each_right_that_is_missing_is_named(stage.world, folder)
         await a_lost_broker_is_named_in_each_of_its_states(stage)
