@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER
 from tests.pipeline.test_real_clusters import fill
 from tests.pipeline.test_submit import assignment
 from tests.stock.jars import require
-from tests.stock.kraft import kraft_cluster
+from tests.stock.kraft import kraft_cluster, start_all
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(600)]
@@ -33,7 +33,7 @@ async def test_dh_2_two_cordoned_brokers_that_share_partitions_are_drained_in_on
     nodes = kraft_cluster(tmp_path / "nodes", (*STAYING, *DRAINED), version=VERSION)
     bootstrap = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
     try:
-        await asyncio.gather(*(node.start() for node in nodes))
+        await start_all(nodes)
         await asyncio.to_thread(fill, bootstrap, {"t": [(replicas, 20) for replicas in WHERE]})
         with ReassignmentClient(bootstrap_servers=bootstrap) as client:
             cordon = {(BROKER, str(broker)): {"cordoned.log.dirs": "*"} for broker in DRAINED}

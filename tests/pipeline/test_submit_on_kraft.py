@@ -14,7 +14,7 @@ from tests.pipeline.plans import Moves, write_plan
 from tests.pipeline.test_real_clusters import fill
 from tests.pipeline.test_submit import assignment, before, cluster_id, submit, targets
 from tests.stock.jars import require
-from tests.stock.kraft import VERSION, kraft_cluster
+from tests.stock.kraft import VERSION, kraft_cluster, start_all
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(600)]
@@ -63,7 +63,7 @@ async def test_dp_4_submit_killed_on_kraft_goes_on_within_its_caps_and_moves_beg
     nodes = kraft_cluster(tmp_path / "nodes", BROKERS)
     bootstrap = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
     try:
-        await asyncio.gather(*(node.start() for node in nodes))
+        await start_all(nodes)
         await asyncio.to_thread(fill, bootstrap, {"t": [(list(replicas), 300) for _, replicas in BATCH.values()]})
         with ReassignmentClient(bootstrap_servers=bootstrap) as client:
             path = write_plan(tmp_path / "p", cluster_id(client), BATCH, moves_per_broker=CAP)

@@ -36,7 +36,7 @@ from tests.pipeline.plans import write_plan
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
-from tests.stock.kraft import VERSION, kraft_cluster
+from tests.stock.kraft import VERSION, kraft_cluster, start_all
 from tests.stock.tools import Output
 from tests.waiting import eventually
 
@@ -96,7 +96,7 @@ async def stock(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     if request.param == VERSION:
         nodes = kraft_cluster(directory)
         try:
-            await asyncio.gather(*(node.start() for node in nodes))
+            await start_all(nodes)
             yield Stock(f"127.0.0.1:{nodes[0].port}", has_guard=True, controller=nodes[0].controller)
         finally:
             await asyncio.gather(*(node.kill() for node in nodes))

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from kafka_reassign_rpc.client import AsyncReassignmentClient
+from tests.waiting import eventually
+
 from . import formatted_dirs, loaded_classes
 from .cluster import DEFAULTS
 from .jars import BROKER_VERSION
@@ -84,6 +87,20 @@ class MigratingController(KRaftNode):
             "zookeeper.session.timeout.ms": DEFAULTS["zookeeper.session.timeout.ms"],
         }
         super().__init__(node_id, port, directory, {**self.of_brokers, **own})
+
+
+async def start_all(nodes: Sequence[KRaftNode]) -> None:
+    """Returns once each broker names all: kafka-python fails at once where the controller's address is not known."""
+    await asyncio.gather(*(node.start() for node in nodes))
+
+    async def all_are_named() -> bool:
+        for node in nodes:
+            async with AsyncReassignmentClient(bootstrap_servers=f"127.0.0.1:{node.port}") as client:
+                if len(await client.describe_cluster()) < len(nodes):
+                    return False
+        return True
+
+    await eventually(all_are_named, within=60)
 
 
 def kraft_cluster(

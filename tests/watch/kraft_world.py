@@ -13,14 +13,12 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient
 from tests.jvm import QUICK
 from tests.stock import class_archives
 from tests.stock.jars import classpath
-from tests.stock.kraft import KRaftNode, kraft_cluster
+from tests.stock.kraft import KRaftNode, kraft_cluster, start_all
 from tests.stock.ports import kept_ports
 from tests.stock.tools import MAIN_CLASSES
-from tests.waiting import eventually
 
 BROKERS = (1, 2, 3)
 RECORD_BYTES = 5_000
@@ -77,14 +75,6 @@ class KRaftWorld:
     @property
     def bootstrap_of_guests(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self._of_guests.values())
-
-    async def all_are_known(self) -> bool:
-        """To each broker: kafka-python fails at once where a controller is named and its address is not."""
-        for node in self.nodes.values():
-            async with AsyncReassignmentClient(bootstrap_servers=f"127.0.0.1:{node.port}") as client:
-                if {one.id for one in await client.describe_cluster()} < set(BROKERS):
-                    return False
-        return True
 
     def create(
         self,
@@ -199,10 +189,9 @@ async def kraft_world(
 
 @asynccontextmanager
 async def started(world: KRaftWorld) -> AsyncIterator[KRaftWorld]:
-    nodes = world.nodes.values()
+    nodes = [*world.nodes.values()]
     try:
-        await asyncio.gather(*(one.start() for one in nodes))
-        await eventually(world.all_are_known, within=60)
+        await start_all(nodes)
         yield world
     finally:
         await asyncio.gather(*(one.kill() for one in nodes))

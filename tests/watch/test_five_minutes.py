@@ -19,7 +19,7 @@ from tests.docs.pages import DOCS, text_of
 from tests.http_client import get
 from tests.processes import processes
 from tests.stock.jars import require
-from tests.stock.kraft import kraft_cluster
+from tests.stock.kraft import kraft_cluster, start_all
 from tests.stock.ports import kept_ports
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ async def mixed_cluster(folder: Path) -> AsyncIterator[str]:
     older, newer = kraft_cluster(folder, version=OLDER)
     newer.version = NEWER
     try:
-        await asyncio.gather(older.start(), newer.start())
+        await start_all([older, newer])
         yield f"127.0.0.1:{older.port}"
     finally:
         await asyncio.gather(older.kill(), newer.kill())

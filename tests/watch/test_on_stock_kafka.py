@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition, t
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
-from tests.stock.kraft import VERSION, kraft_cluster
+from tests.stock.kraft import VERSION, kraft_cluster, start_all
 from tests.waiting import eventually
 from tests.watch.watching import watching
 
@@ -30,7 +30,7 @@ async def stock(version: str, directory: Path) -> AsyncIterator[str]:
     if version == VERSION:
         nodes = kraft_cluster(directory)
         try:
-            await asyncio.gather(*(node.start() for node in nodes))
+            await start_all(nodes)
             yield ",".join(f"127.0.0.1:{node.port}" for node in nodes)
         finally:
             await asyncio.gather(*(node.kill() for node in nodes))
