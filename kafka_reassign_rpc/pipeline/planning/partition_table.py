@@ -1,4 +1,6 @@
-"""The table of partitions as columns: an Arrow table of whole topics, or pieces of them."""
+"""The table of partitions as columns: an Arrow table of whole topics, or pieces of them, whose figures are possible
+(`possible_figures`).
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -7,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE, RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
-NO_RATE = -1
 PIECE_PARTITIONS = 5000
 """A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
 
@@ -96,11 +97,9 @@ class PartitionTable(NamedTuple):
         """A mask: rows without a fault, on listed `brokers`, not moving."""
         listed, ids = np.isin(columns.brokers, list(brokers)), columns.brokers
         replicas, isr = columns.replicas, columns.isr
-        rates = (columns.produce, columns.fetch, columns.messages, columns.cpu)
-        usual = (replicas[:, 0] != NOBODY) & (columns.number >= 0) & (columns.bytes >= UNKNOWN) & ~self.moving()
+        usual = (replicas[:, 0] != NOBODY) & (columns.number >= 0) & ~self.moving()
         for places in (replicas, isr):
             usual &= (listed[places] | (places == NOBODY)).all(axis=1)
-        usual &= (np.stack(rates) >= 0).all(axis=0)
         usual &= np.array([bool(name) for name in self.names], bool)[self.topic]
         same = (self.topic[1:] == self.topic[:-1]) & (columns.number[1:] == columns.number[:-1])
         usual[1:] &= ~same  # the first of two rows of a partition is not at fault, the second is
@@ -125,8 +124,6 @@ def _padded(values: Numbers, lengths: Numbers, ids: Numbers) -> Numbers:
 
 
 def _whole_rates(rates: pa.Array) -> Numbers:
-    """Per second; 0: not measured; NO_RATE: this is no rate."""
-    values = np.nan_to_num(np.asarray(rates.fill_null(0.0)), nan=-1.0, posinf=-1.0, neginf=-1.0)
-    fits = (values >= 0) & (values < MOST_RATE)
-    whole: Numbers = np.where(fits, values, float(NO_RATE)).astype(np.int64)
+    """Per second; 0: not measured."""
+    whole: Numbers = np.asarray(rates.fill_null(0.0)).astype(np.int64)
     return whole

@@ -7,7 +7,7 @@ import numpy as np
 
 from kafka_reassign_rpc.core.brokers.departure import Losses, PartitionFacts, loss_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.pipeline.planning.partition_table import NO_RATE, PartitionTable
+from kafka_reassign_rpc.pipeline.planning.partition_table import PartitionTable
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
     NAMED_ROWS,
     ClusterFacts,
@@ -67,13 +67,13 @@ class _SingleRows:
     def survey(self, read: PartitionTable, columns: PartitionColumns, rows: Numbers) -> Iterator[tuple[int, OddRow]]:
         """The odd ones of them, by row."""
         before = ("", -1)
-        shown = read.table.select(["replicas", "adding", "removing"]).take(rows).to_pylist()
+        shown = read.table.select(["adding", "removing"]).take(rows).to_pylist()
         moving = read.moving()[rows].tolist()
         partitions = columns.partitions(rows, columns.replicas[rows])
         for row, (topic, one), lists, moves in zip(rows.tolist(), partitions, shown, moving, strict=True):
-            one.moving, one.replicas = moves, tuple(lists["replicas"])  # columns show no broker -1
+            one.moving = moves
             if moves:
-                later = dict.fromkeys((*lists["replicas"], *lists["adding"]))
+                later = dict.fromkeys((*one.replicas, *lists["adding"]))
                 one.destination = tuple(broker for broker in later if broker not in lists["removing"])
             same = before == (topic, one.index)
             before = topic, one.index
@@ -112,17 +112,11 @@ def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> Parti
 
 
 def _row_fault(topic: str, partition: PlannerPartition) -> str:
-    """Why the row cannot come from any cluster, or ""."""
+    """Why the row cannot come from any cluster, or "". `possible_figures` has refused what else cannot."""
     if not topic:
         return "has no topic name"
     if partition.index < 0:
         return "is no partition"
-    if min(partition.replicas, default=0) < 0:
-        return f"has a broker below 0 in {list(partition.replicas)}"
-    if partition.bytes < UNKNOWN:
-        return f"has {partition.bytes} bytes"
-    if NO_RATE in (partition.produce, partition.fetch, partition.messages, partition.cpu):
-        return "has a rate that is negative, no number or too large"
     return ""
 
 
