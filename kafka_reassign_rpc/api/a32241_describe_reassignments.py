@@ -14,7 +14,7 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
+from kafka_reassign_rpc.api.answer_fields import NO_ERROR, error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -35,8 +35,6 @@ from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_s
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
 from kafka_reassign_rpc.support.turns import Steps
 
-_HEAD = struct.pack(">ih", 0, 0) + b"\x00"
-"""No throttle, no error, no message."""
 _DESCRIPTION = struct.Struct(">qqiq")
 _REPLICA = struct.Struct(">iqB")
 _COPYING_REPLICA = struct.Struct(">iqBBBq")
@@ -79,7 +77,7 @@ def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestConte
         _FRAGMENTS.keep(parts)
     described = parts.values()
     count = sum([one.moves for one in described])
-    return Encoded([_HEAD + uvarint(count + 1), *in_pieces(one.encoded for one in described), b"\x00"])
+    return Encoded([NO_ERROR + uvarint(count + 1), *in_pieces(one.encoded for one in described), b"\x00"])
 
 
 def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:

@@ -1,5 +1,6 @@
 """Values of fields that many answers have in common."""
 
+import struct
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +41,9 @@ def message_of(error: KafkaError | None) -> str | None:
         return None
     return error.message
 
+
+NO_ERROR = struct.pack(">ih", 0, 0) + b"\x00"
+"""How a flexible answer begins: no throttle, no error, no message."""
 
 NOT_TOLD = -(1 << 31)
 """Authorized operations that nobody has asked for, or that the caller may not learn."""

@@ -2,7 +2,6 @@
 of the two APIs is here once: bounds, permission, decoding, encoding.
 """
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.api import vendor_commands, vendor_documents
+from kafka_reassign_rpc.api.answer_fields import NO_ERROR
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Encoded, RequestContext
 from kafka_reassign_rpc.api.ports import Node, obeyed
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus
@@ -38,8 +38,6 @@ from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.support.turns import Work
 
-_HEAD = struct.pack(">ih", 0, 0) + b"\x00"
-"""No throttle, no error, no message."""
 _LONGEST_REASON = 400
 
 
@@ -128,7 +126,7 @@ class VendorTable:
             yield from obeyed(node)
         found = yield from row.answer(node, wanted, ctx)
         pieces: list[bytes] = found if isinstance(found, list) else [msgspec.json.encode(found)]
-        return Encoded([_HEAD + uvarint(sum(len(piece) for piece in pieces) + 1), *pieces, b"\x00"])
+        return Encoded([NO_ERROR + uvarint(sum(len(piece) for piece in pieces) + 1), *pieces, b"\x00"])
 
     def _decoded(self, row: Row, body: bytes) -> Any:
         if len(body) > LONGEST_BODY:

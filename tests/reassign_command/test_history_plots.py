@@ -1,4 +1,4 @@
-"""The plots of `kafka-reassign status`, by cases that were reckoned by hand."""
+"""The plots of `kafka-reassign status`, by cases that were computed by hand."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What the status page says of a cluster, by cases that were reckoned by hand."""
+"""What the status page says of a cluster, by cases that were computed by hand."""
 
 from itertools import pairwise
 from typing import TypeVar

@@ -143,6 +143,17 @@ class Totals(msgspec.Struct, frozen=True):
     ] = None
 
 
+CopyMs = Annotated[int | None, about("how long the busiest broker copies that at the present rates; null: not known")]
+NextCommand = Annotated[
+    str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
+]
+Unsized = Annotated[
+    int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
+]
+Fate = Annotated[str, about("what will happen to it, in words; empty: nobody can say")]
+Impossible = Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")]
+
+
 class FailedBroker(msgspec.Struct, frozen=True):
     """A broker that is gone while it holds replicas."""
 
@@ -154,17 +165,11 @@ class FailedBroker(msgspec.Struct, frozen=True):
     ]
     replicas: Annotated[int, about("how many replicas it holds that no move takes away from it yet")]
     bytes: Annotated[int | None, about("what its repair copies, or what of it waits; null: not known")] = None
-    copy_ms: Annotated[
-        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
-    ] = None
-    fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
-    command: Annotated[
-        str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
-    ] = None
-    unsized: Annotated[
-        int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
-    ] = 0
-    impossible: Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")] = 0
+    copy_ms: CopyMs = None
+    fate: Fate = ""
+    command: NextCommand = None
+    unsized: Unsized = 0
+    impossible: Impossible = 0
 
 
 class GoneBroker(msgspec.Struct, frozen=True):
@@ -201,17 +206,11 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
         about("how many of its replicas are offline that no move takes away yet; null: the broker has yet to say"),
     ]
     bytes: Annotated[int | None, about("what their repair copies; null: not known")] = None
-    copy_ms: Annotated[
-        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
-    ] = None
-    fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
-    command: Annotated[
-        str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
-    ] = None
-    unsized: Annotated[
-        int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
-    ] = 0
-    impossible: Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")] = 0
+    copy_ms: CopyMs = None
+    fate: Fate = ""
+    command: NextCommand = None
+    unsized: Unsized = 0
+    impossible: Impossible = 0
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -222,9 +221,7 @@ class Repair(msgspec.Struct, frozen=True):
     in_flight: int
     unapproved: Annotated[int, about("those of `waiting` that start only once somebody has approved them")] = 0
     bytes: Annotated[int | None, about("what its repair copies, or what of it waits; null: not known")] = None
-    copy_ms: Annotated[
-        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
-    ] = None
+    copy_ms: CopyMs = None
     unsized: Annotated[int, about("as in FailedBroker")] = 0
     held: Annotated[int, about("those of `waiting` that do not start before somebody releases them")] = 0
 

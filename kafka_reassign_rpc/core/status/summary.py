@@ -103,9 +103,13 @@ def totals_of(term: TermView) -> Totals:
     )
 
 
-def _cost(of_repair: RepairCost | None) -> tuple[int | None, int | None]:
+def _cost(of_repair: RepairCost | None) -> dict[str, Any]:
     found = of_repair or UNKNOWN_COST
-    return found.bytes, found.copy_ms
+    return {"bytes": found.bytes, "copy_ms": found.copy_ms, "unsized": found.unsized}
+
+
+def _of_loss(one: healing_status.Lost) -> dict[str, Any]:
+    return {**_cost(one.cost), "fate": one.fate, "command": one.command or None}
 
 
 def _healing(term: TermView, *, full: bool) -> Healing | None:
@@ -118,15 +122,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[
-            FailedBroker(
-                one.broker,
-                one.since,
-                one.heal_at,
-                one.replicas,
-                *_cost(one.cost),
-                one.fate,
-                **_of_repair(one),
-            )
+            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, impossible=one.impossible, **_of_loss(one))
             for one in found.failed[:MOST_LISTED]
         ],
         failed_log_dirs=[
@@ -136,22 +132,13 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
                 one.since,
                 one.heal_at,
                 one.replicas,
-                *_cost(one.cost),
-                one.fate,
-                **_of_repair(one),
+                impossible=one.impossible,
+                **_of_loss(one),
             )
             for one in found.log_dirs[:MOST_LISTED]
         ],
         repairs=[
-            Repair(
-                one.broker,
-                one.waiting,
-                one.moving,
-                one.unapproved,
-                *_cost(one.cost),
-                unsized=(one.cost or UNKNOWN_COST).unsized,
-                held=one.held,
-            )
+            Repair(one.broker, one.waiting, one.moving, one.unapproved, held=one.held, **_cost(one.cost))
             for one in found.repairs[:MOST_LISTED]
         ],
         waiting=found.waiting,
@@ -159,24 +146,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         problems=list(found.problems[:MOST_LISTED]) if full else None,
         approval=found.approval,
         gone=[
-            GoneBroker(
-                one.broker,
-                one.since,
-                one.repaired,
-                one.awaited,
-                one.fate,
-                one.command or None,
-                *_cost(one.cost),
-                (one.cost or UNKNOWN_COST).unsized,
-            )
+            GoneBroker(one.broker, one.since, one.repaired, one.awaited, **_of_loss(one))
             for one in found.gone[:MOST_LISTED]
         ],
     )
-
-
-def _of_repair(one: healing_status.FailedBroker | healing_status.LogDirFailure) -> dict[str, Any]:
-    return {
-        "command": one.command or None,
-        "unsized": (one.cost or UNKNOWN_COST).unsized,
-        "impossible": one.impossible,
-    }

@@ -1,4 +1,4 @@
-"""Values of metrics, reckoned by hand: from samples, and of real moves to their end, after a cancel and a failover."""
+"""Values of metrics, computed by hand: from samples, and of real moves to their end, after a cancel and a failover."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_kr_1_where_leases_are_not_known_no_throttle_is_said_to_be_a_config() ->
     assert rates == {True: {"config": 5}, False: {"unknown": 5}}
 
 
-def test_sv_7_metrics_of_samples_have_the_values_that_were_reckoned_by_hand() -> None:
+def test_sv_7_metrics_of_samples_have_the_values_that_were_computed_by_hand() -> None:
     """100 bytes to broker 3, at 2 a second; 1000 to broker 4, at 50 a second."""
     parts = {
         0: move((1,), (3,)),
