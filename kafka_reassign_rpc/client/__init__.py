@@ -32,6 +32,8 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
+    pace                               how often to look at a cluster, so that it costs little
+    broker_questions                   what only one broker can tell, asked beside a loop of looks
     why_no_answer                      whether a node is to blame, or no controller is active
     request_routing                    which node gets a request, in which version, and when it is repeated
     node_questions                     who is there, who controls, which versions a node serves

@@ -4,8 +4,6 @@
     seen_cluster       the cluster as core knows it
     sizes              what brokers' answers about sizes are worth
     throttle_readings  when throttles were told, and whom to ask again soon
-    pace               how often to ask, so that it costs the cluster little
-    broker_questions   what only one broker can tell, asked beside the loop
     quorum_loss        since when nodes are dead while no controller is active
     unseen             what cannot be seen
     watcher            looks again and again, and bears whatever comes
@@ -13,5 +11,6 @@
     clusters           several clusters of a settings file, and `/api/v1/clusters`
     served             the pages over HTTP
 
-The first five, and `quorum_loss`, decide without I/O.
+The first four, and `quorum_loss`, decide without I/O. How often to ask, and how to ask single brokers beside the loop,
+is in `client/pace.py` and `client/broker_questions.py`.
 """

@@ -12,10 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, Unreachable, told_configs
+from kafka_reassign_rpc.client.broker_questions import NO_ANSWER, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import NoActiveController
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
+from kafka_reassign_rpc.client.pace import Ask, Pace
 from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
@@ -37,9 +39,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch import seen_cluster, sizes
-from kafka_reassign_rpc.watch.broker_questions import NO_ANSWER, Answer, BrokerQuestions
 from kafka_reassign_rpc.watch.move_book import MoveBook
-from kafka_reassign_rpc.watch.pace import Ask, Pace
 from kafka_reassign_rpc.watch.quorum_loss import dated
 from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
 from kafka_reassign_rpc.watch.unseen import Unseen

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import client_configs
+from kafka_reassign_rpc.client.pace import Ask
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
@@ -16,7 +17,6 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataResponse,
 )
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
-from kafka_reassign_rpc.watch.pace import Ask
 from tests.certificates import Authority
 from tests.http_client import get
 from tests.python_client.scripted_nodes import API_VERSIONS, LIST, METADATA, Reply, ScriptedCluster, listening
@@ -87,8 +87,8 @@ class TellingNode(MovingNode):
 async def test_kr_1_a_broken_answer_beside_the_moves_leaves_them_shown_and_a_sound_one_is_taken_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, reply: Reply, key: int
 ) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.watch.broker_questions.LONGEST_PAUSE_S", 1.0)
-    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.PAUSES_S", dict.fromkeys(Ask, (0.2, 0.2)))
+    monkeypatch.setattr("kafka_reassign_rpc.client.broker_questions.LONGEST_PAUSE_S", 1.0)
+    monkeypatch.setattr("kafka_reassign_rpc.client.pace.PAUSES_S", dict.fromkeys(Ask, (0.2, 0.2)))
     nodes = ScriptedCluster()
     first, second = TellingNode(nodes, 1), TellingNode(nodes, 2)
     async with (

@@ -1,5 +1,6 @@
 """kr-2: throttles are read when moves begin and end, and none is called needless that was read before the last move."""
 
+from kafka_reassign_rpc.client.pace import HURRY_S, PAUSES_S, Ask, Pace
 from kafka_reassign_rpc.client.told_configs import Told
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -11,7 +12,6 @@ from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, Server
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
-from kafka_reassign_rpc.watch.pace import HURRY_S, PAUSES_S, Ask, Pace
 from kafka_reassign_rpc.watch.throttle_readings import LEASE_MS, ThrottleReadings
 from tests.watch.test_decisions import MOVE, NODES, T0, cost, topic
 

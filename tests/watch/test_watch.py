@@ -211,7 +211,7 @@ async def test_kr_1_a_tls_handshake_that_nobody_answers_is_named(tmp_path: Path)
 async def test_kr_2_one_broker_that_hangs_does_not_keep_the_sizes_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.watch.broker_questions.ANSWER_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.client.broker_questions.ANSWER_S", 0.5)
     async with moving_nodes() as (good, hung):
         hung.replies[LOG_DIRS] = lambda _: b""  # it takes the request, and says nothing
         async with watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.client_errors import Unreachable
+from kafka_reassign_rpc.client.pace import Ask
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch.pace import Ask
 
 ANSWER_S = 5.0
 """A question without an answer for so long counts as one that has none."""

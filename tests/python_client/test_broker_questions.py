@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from kafka_reassign_rpc.watch.broker_questions import BrokerQuestions
-from kafka_reassign_rpc.watch.pace import Ask
+from kafka_reassign_rpc.client.broker_questions import BrokerQuestions
+from kafka_reassign_rpc.client.pace import Ask
 
 
 async def test_kr_1_a_watch_that_closes_asks_no_more_whatever_its_questions_have_found() -> None:
