@@ -11,6 +11,9 @@ _CLASSES: dict[int, type[KafkaError]] = {
 }
 
 
+MAY_HAVE_HAD_EFFECT = " It is not known whether the request had its effect."
+
+
 class UnsupportedHere(KafkaError):
     """The server does not support the call, and nothing was sent. The message says which server would."""
 
@@ -19,19 +22,33 @@ class UnsupportedHere(KafkaError):
 
 
 class Unreachable(KafkaError):
-    """No node could be reached, or none answered in time. The message says what is known."""
+    """No node could be reached, or none answered in time. The message says what is known. `may_have_had_effect`: the
+    request was sent, it changes something, and its answer is lost.
+    """
 
     code = 7
     retriable = True
     default_message = "The request timed out."
 
+    def __init__(self, message: str | None = None, *, may_have_had_effect: bool = False) -> None:
+        effect = MAY_HAVE_HAD_EFFECT if may_have_had_effect else ""
+        super().__init__(f"{message or self.default_message}{effect}")
+        self.may_have_had_effect = may_have_had_effect
+
 
 class NoActiveController(Unreachable):
     """In KRaft mode. Brokers answer what they know themselves; what has to reach a controller waits for one."""
 
-    def __init__(self, found: LostQuorum, more: str = "") -> None:
-        super().__init__(f"{found.text}.{more}")
+    def __init__(self, found: LostQuorum, *, may_have_had_effect: bool = False) -> None:
+        super().__init__(f"{found.text}.", may_have_had_effect=may_have_had_effect)
         self.found = found
+
+
+class NotSent(KafkaError):
+    """The request changes something, and whoever sends it may not any more (`MaySend`). Nothing was sent."""
+
+    code = 41
+    default_message = "Nothing was sent: this server may no longer be the one that controls the moves."
 
 
 class Unauthenticated(KafkaError):

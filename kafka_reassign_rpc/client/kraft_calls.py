@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import NoActiveController, UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.why_no_answer import METADATA_LOG
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -23,6 +24,15 @@ _MOST_PAGES = 20
 """Each answer has up to 2,000 partitions (`max.request.partition.size.limit`)."""
 _MOST_TOPICS = 100
 """Only so many topics are asked about."""
+_TELLS_FENCED = 2
+"""The version of DescribeCluster."""
+
+
+class RegisteredBroker(NamedTuple):
+    """`fenced`: it leads nothing and joins no ISR; None before Kafka 4.0, which does not tell."""
+
+    node: ClusterNode
+    fenced: bool | None
 
 
 class Quorum(NamedTuple):
@@ -75,14 +85,14 @@ async def kraft_facts(router: RequestRouter, cluster: Cluster, quiet_s: Mapping[
     fenced: frozenset[int] = frozenset()
     if any(broker not in cluster.brokers for broker in cluster.failed):
         try:
-            fenced = await _fenced_brokers(router)
+            fenced = frozenset(one for one, told in (await registered_brokers(router)).items() if told.fenced)
         except KafkaError as error:
             why.append(f"Which lost brokers are fenced is not seen: {error.message}")
     led_by_nobody = [topic for topic, _ in zip(_without_leader(cluster), range(_MOST_TOPICS), strict=False)]
     eligible = {}
     if led_by_nobody:
         try:
-            eligible = await _eligible_replicas(router, led_by_nobody)
+            eligible = await eligible_replicas(router, led_by_nobody)
         except KafkaError as error:
             why.append(
                 f"Eligible leader replicas are not seen (the operation DESCRIBE on topics tells them): {error.message}"
@@ -97,11 +107,11 @@ def _without_leader(cluster: Cluster) -> Iterator[str]:
             yield topic
 
 
-async def _fenced_brokers(router: RequestRouter) -> frozenset[int]:
-    """Empty before Kafka 4.0, which does not tell."""
+async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroker]:
+    """Before Kafka 4.0 without the fenced ones; empty before 2.8. Raises KafkaError."""
 
     def build(version: int) -> DescribeClusterRequest:
-        fenced = {"include_fenced_brokers": True} if version >= 2 else {}
+        fenced = {"include_fenced_brokers": True} if version >= _TELLS_FENCED else {}
         return DescribeClusterRequest(
             include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type, **fenced
         )
@@ -109,12 +119,18 @@ async def _fenced_brokers(router: RequestRouter) -> frozenset[int]:
     try:
         answer = await router.ask_any(build, DescribeClusterRequest)
     except UnsupportedHere:
-        return frozenset()
+        return {}
     raise_for(answer.error_code, answer.error_message)
-    return frozenset(one.broker_id for one in answer.brokers if getattr(one, "is_fenced", False))
+    tells = (answer.version or 0) >= _TELLS_FENCED
+    return {
+        one.broker_id: RegisteredBroker(
+            ClusterNode(one.broker_id, one.host, one.port, one.rack), one.is_fenced if tells else None
+        )
+        for one in answer.brokers
+    }
 
 
-async def _eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
+async def eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
     """Of partitions that have some (KIP-966, DESCRIBE on the topics), from the first `_MOST_PAGES` answers."""
     asked = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)]
     found: dict[TopicPartition, tuple[int, ...]] = {}

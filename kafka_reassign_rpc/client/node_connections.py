@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client import traffic
-from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
+from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, RemoteProtocolError
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.login import connect
-from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from kafka_reassign_rpc.transport.rpc_client import MaySend, RpcClient, SendingForbidden
 
 MAX_REASON = 300
 SLOW_S = 2.0
@@ -50,10 +50,13 @@ class NodeConnection:
         """A new connection asks again: the node may have another version now."""
         return await self._translated(self.client.versions())
 
-    async def call(self, request_class: type[ApiMessage], body: bytes, version: int) -> bytes:
+    async def call(
+        self, request_class: type[ApiMessage], body: bytes, version: int, may_send: MaySend | None = None
+    ) -> bytes:
+        """Raises NotSent, and as all calls Unreachable or Unauthenticated."""
         began, size = time.perf_counter(), len(body)
         try:
-            answer = await self._translated(self.client.call(request_class, body, version, raw=True))
+            answer = await self._translated(self.client.call(request_class, body, version, raw=True, may_send=may_send))
             size += len(answer)
             return answer
         finally:
@@ -62,6 +65,8 @@ class NodeConnection:
     async def _translated(self, call: Awaitable[T]) -> T:
         try:
             answer = await call
+        except SendingForbidden as error:
+            raise NotSent from error
         except (OSError, EOFError, RemoteProtocolError) as error:
             self.client.close()
             self._lost(error)

@@ -36,10 +36,10 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.transport.rpc_client import MaySend
 
 log = logging.getLogger(__name__)
 
-MAY_HAVE_HAD_EFFECT = " It is not known whether the request had its effect."
 _MANY_NAMES = 500
 """A thread works on more topics or partitions, too."""
 
@@ -69,10 +69,13 @@ def always(request: ApiMessage) -> BuildRequest:
 
 
 class RequestRouter:
-    """`timeout_ms`: how long a call tries to get an answer; servers get it as their own time."""
+    """`timeout_ms`: how long a call tries to get an answer; servers get it as their own time. `may_send`: asked right
+    before each request that changes something is sent.
+    """
 
-    def __init__(self, nodes: NodeConnections, settings: ClientSettings) -> None:
+    def __init__(self, nodes: NodeConnections, settings: ClientSettings, may_send: MaySend | None = None) -> None:
         self._nodes = nodes
+        self._may_send = may_send
         self._of_controllers = settings.controllers
         """Whether the client was given KRaft controllers. The active one then gets every request, as in Java."""
         self.timeout_ms = settings.configs.request_timeout_ms
@@ -337,8 +340,8 @@ class RequestRouter:
         except Unreachable as error:
             if self._of_controllers:
                 raise
-            effect = MAY_HAVE_HAD_EFFECT if error.message.endswith(MAY_HAVE_HAD_EFFECT) else ""
-            raise await explained(self._nodes, effect) or error from error
+            effect = error.may_have_had_effect
+            raise await explained(self._nodes, may_have_had_effect=effect) or error from error
 
     async def _send_until_answered(
         self,
@@ -367,7 +370,8 @@ class RequestRouter:
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
             sent = True
-            return UndecodedAnswer(await connection.call(cls, body, version), version)
+            may_send = self._may_send if changes else None
+            return UndecodedAnswer(await connection.call(cls, body, version, may_send), version)
 
         while True:
             sent = False
@@ -378,7 +382,7 @@ class RequestRouter:
                 answer: Any = await decoded_answer(cls, *found) if decoded else found
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
-                    raise Unreachable(f"{error}{MAY_HAVE_HAD_EFFECT}") from error
+                    raise Unreachable(str(error), may_have_had_effect=True) from error
                 await self._wait_before_retry(error, deadline)
                 continue
             if retried is None or answer.error_code != retried:
@@ -416,11 +420,11 @@ class RequestRouter:
             raise Unreachable(f"Broker {node} is not available.")
 
 
-async def connect(settings: ClientSettings) -> RequestRouter:
+async def connect(settings: ClientSettings, may_send: MaySend | None = None) -> RequestRouter:
     """Tries the addresses until a node answers. Raises Unreachable, Unauthenticated; with addresses of controllers also
     the error of a node that is none.
     """
-    router = RequestRouter(NodeConnections(settings), settings)
+    router = RequestRouter(NodeConnections(settings), settings, may_send)
     seconds = settings.configs.bootstrap_timeout_ms / 1000
     try:
         async with asyncio.timeout(seconds):

@@ -23,21 +23,23 @@ Found = Unreachable | bool
 """Why a node does not answer; else whether it answers alone: it would pass questions on, and nobody takes them."""
 
 
-async def explained(nodes: NodeConnections, more: str) -> Unreachable | None:
-    """None: the node that was asked may be to blame. `more` ends the text."""
+async def explained(nodes: NodeConnections, *, may_have_had_effect: bool) -> Unreachable | None:
+    """None: the node that was asked may be to blame."""
     asked = list(nodes.nodes)
     found = await asyncio.gather(*(_ask(nodes, node) for node in asked))
-    return _reason(dict(zip(asked, found, strict=True)), more)
+    return _reason(dict(zip(asked, found, strict=True)), may_have_had_effect)
 
 
-def _reason(found: Mapping[int, Found], more: str) -> Unreachable | None:
+def _reason(found: Mapping[int, Found], may_have_had_effect: bool) -> Unreachable | None:
     dead = {node: why for node, why in found.items() if isinstance(why, Unreachable)}
     alone = sorted(node for node, one in found.items() if one is True)
     if alone and len(alone) + len(dead) == len(found):
-        return NoActiveController(LostQuorum(alone, dict.fromkeys(sorted(dead), UNKNOWN)), more)
+        return NoActiveController(
+            LostQuorum(alone, dict.fromkeys(sorted(dead), UNKNOWN)), may_have_had_effect=may_have_had_effect
+        )
     if dead and len(dead) == len(found):
         reasons = [dead[node].message for node in sorted(dead)]
-        return Unreachable(f"{first_of(reasons, NAMED, between='; ')}{more}")
+        return Unreachable(first_of(reasons, NAMED, between="; "), may_have_had_effect=may_have_had_effect)
     return None
 
 

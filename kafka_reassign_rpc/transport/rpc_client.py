@@ -18,7 +18,15 @@ CONNECT_TIMEOUT_S = 10.0
 Response = TypeVar("Response", bound="ApiMessage")
 
 
+MaySend = Callable[[], bool]
+"""Asked when nothing is left but to send a request."""
+
+
 class NoCommonVersion(ConnectionError): ...
+
+
+class SendingForbidden(Exception):
+    """By `MaySend`. Nothing was sent, and the connection goes on."""
 
 
 class _Waiting(NamedTuple):
@@ -140,20 +148,34 @@ class RpcClient(asyncio.Protocol):
 
     @overload
     async def call(
-        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: Literal[True]
+        self,
+        request_class: type[ApiMessage],
+        body: ApiMessage | bytes,
+        version: int,
+        *,
+        raw: Literal[True],
+        may_send: MaySend | None = None,
     ) -> bytes: ...
 
     async def call(
-        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
+        self,
+        request_class: type[ApiMessage],
+        body: ApiMessage | bytes,
+        version: int,
+        *,
+        raw: bool = False,
+        may_send: MaySend | None = None,
     ) -> Any:
         """With `raw`, returns the bytes of the answer's body. `body` is a message of that class, or its bytes.
 
-        Raises OSError, TimeoutError, EOFError or RemoteProtocolError. A cancelled call may have sent its request; the
-        connection goes on, and drops the answer.
+        Raises OSError, TimeoutError, EOFError or RemoteProtocolError, and SendingForbidden. A cancelled call may have
+        sent its request; the connection goes on, and drops the answer.
         """
         async with self._turns:
             if self._login is not None:
                 await self._log_in_again(self._login)
+            if may_send is not None and not may_send():
+                raise SendingForbidden
             return await self.call_out_of_turn(request_class, body, version, raw=raw)
 
     async def _log_in_again(self, login: Callable[[], Awaitable[None]]) -> None:

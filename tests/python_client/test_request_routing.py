@@ -47,7 +47,7 @@ class Node:
     async def versions(self) -> dict[int, tuple[int, int]]:
         return {ALTER: (0, 1)} | ({DESCRIBE: (0, 0)} if self._node == OURS else {})
 
-    async def call(self, _: Any, __: bytes, version: int) -> bytes:
+    async def call(self, _: Any, __: bytes, version: int, *_more: Any) -> bytes:
         self._network.sent.append(self._node)
         response = AlterPartitionReassignmentsResponse
         if self._node == OURS:
@@ -116,7 +116,7 @@ class StockNode(Node):
     async def versions(self) -> dict[int, tuple[int, int]]:
         return await super().versions() | {LIST: (0, 0)}
 
-    async def call(self, cls: Any, body: bytes, version: int) -> bytes:
+    async def call(self, cls: Any, body: bytes, version: int, *_more: Any) -> bytes:
         if cls is not ListPartitionReassignmentsRequest:
             return await super().call(cls, body, version)
         self._network.asked.append(self._node)

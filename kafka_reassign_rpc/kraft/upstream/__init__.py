@@ -1,0 +1,14 @@
+"""The cluster behind this service, through its own API.
+
+upstream   asks it (look) and tells it (alter, configs, elections), over the project's client
+seen       what one look has found, and what two looks together say
+outcomes   what is known of a change that the cluster was told
+
+The last two decide without I/O.
+"""
+
+from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told, outcome_of
+from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, is_gone
+from kafka_reassign_rpc.kraft.upstream.upstream import Upstream
+
+__all__ = ["NOT_ASKED", "Outcome", "Seen", "Told", "Upstream", "Wanted", "is_gone", "outcome_of"]

@@ -1,0 +1,285 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from kafka_reassign_rpc.client import config_calls, election_calls, kraft_calls, metadata_calls, reassignment_calls
+from kafka_reassign_rpc.client.broker_questions import Answer, BrokerQuestions
+from kafka_reassign_rpc.client.client_errors import Unreachable
+from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource
+from kafka_reassign_rpc.client.log_dir_calls import describe_brokers
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
+from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
+from kafka_reassign_rpc.client.result_values import PartitionReassignment
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, UNNAMED, Outcome, Told, outcome_of
+from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, without_leader
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.transport.rpc_client import MaySend
+
+PARTITIONS_A_REQUEST = 1_000
+"""Of more than 10,000 records a controller applies only the first; with so few, others wait for it a tenth of a second.
+"""
+NO_CONTROLLERS = (
+    "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controllers, Kafka"
+    " 3.7 or later)."
+)
+
+
+class _Topics(NamedTuple):
+    cluster_id: str
+    by_name: dict[str, TopicInfo]
+
+
+_Moves = Mapping[TopicPartition, PartitionReassignment] | KafkaError
+_Eligible = Mapping[TopicPartition, tuple[int, ...]] | KafkaError
+T = TypeVar("T")
+Key = TypeVar("Key")
+
+
+class Upstream:
+    """`configs`: of the client (`client.client_properties`). `of_controllers`: the same for the controllers' listener,
+    with `bootstrap_controllers`; they take configs of brokers that are dead (KIP-919). `may_tell` is asked right before
+    each request that changes something is sent: whether this server still controls the moves.
+
+    Changes go out one after the other, on a connection of their own, so that no look keeps them.
+    """
+
+    def __init__(
+        self, configs: Mapping[str, Any], may_tell: MaySend, of_controllers: Mapping[str, Any] | None = None
+    ) -> None:
+        self._configs = configs
+        self._may_tell = may_tell
+        self._of_controllers = of_controllers
+        self._looking: RequestRouter | None = None
+        self._telling: RequestRouter | None = None
+        self._controllers: RequestRouter | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._connecting = asyncio.Lock()
+        self._questions = BrokerQuestions()
+
+    async def start(self) -> None:
+        """Raises Unreachable, Unauthenticated, and BadSetting for a config that cannot be used."""
+        settings = await asyncio.to_thread(client_settings, self._configs)  # it reads files
+        self._looking = await connect(settings)
+        self._telling = await connect(settings, self._may_tell)
+
+    async def close(self) -> None:
+        await self._questions.close()
+        for router in (self._looking, self._telling, self._controllers):
+            if router is not None:
+                await router.close()
+        self._looking = self._telling = self._controllers = None
+
+    # ------------------------------------------------------------------------------------------------ look
+
+    async def look(self, wanted: Wanted) -> Seen:
+        """Does not raise for what has no answer."""
+        router, began = self._reader, _now()
+        for broker, some in wanted.log_dirs.items():
+            if self._questions.is_free(broker):
+                self._questions.ask(broker, Ask.SIZES, describe_brokers(router, {broker: some}), some)
+        (moves, found, eligible), brokers, quorum, configs, log_dirs = await asyncio.gather(
+            _look_at_moves(router, wanted),
+            _told(wanted.brokers, partial(kraft_calls.registered_brokers, router)),
+            _told(wanted.quorum, partial(kraft_calls.describe_quorum, router, -1)),
+            self._look_at_configs(wanted),
+            self._hear(wanted.log_dirs),
+        )
+        cluster_id, topics = ("", found) if isinstance(found, KafkaError) else found
+        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, quorum, log_dirs, configs)
+
+    async def _hear(self, asked: Collection[int]) -> dict[int, Answer]:
+        """What has come by now: a broker that is late answers in a later look, and one that never does has an error."""
+        if not asked and not self._questions.are_open:
+            return {}
+        return {one.broker: one for one in await self._questions.wait()}
+
+    async def _look_at_configs(self, wanted: Wanted) -> dict[Resource, Configs | KafkaError]:
+        if not wanted.topic_configs and not wanted.broker_configs:
+            return {}
+        return await self.configs(
+            [(BROKER, ""), *((TOPIC, one) for one in wanted.topic_configs)]
+            + [(BROKER, str(one)) for one in wanted.broker_configs]
+        )
+
+    async def configs(self, resources: Iterable[Resource]) -> dict[Resource, Configs | KafkaError]:
+        """Set by somebody, without defaults. Those of a dead broker are unknown: controllers change them, and refuse to
+        describe them.
+        """
+        router = self._reader
+        asked = list(dict.fromkeys(resources))
+        brokers = [int(name) for kind, name in asked if kind == BROKER and name]
+        others = [one for one in asked if one[0] != BROKER or not one[1]]
+        found: dict[Resource, Configs | KafkaError] = {}
+        if others:
+            try:
+                found |= await config_calls.describe_configs(router, others)
+            except KafkaError as error:
+                found |= dict.fromkeys(others, error)
+        of_brokers = await config_calls.describe_broker_configs(router, brokers)
+        found |= {(BROKER, str(broker)): one for broker, one in of_brokers.items()}
+        return {one: found.get(one, NOT_NAMED) for one in asked}
+
+    # ------------------------------------------------------------------------------------------------ tell
+
+    async def guards_factor(self) -> bool:
+        """Whether the controller itself refuses another number of replicas (KIP-860). Raises Unreachable."""
+        return await reassignment_calls.can_forbid_replication_factor_change(self._teller)
+
+    async def alter(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+    ) -> dict[TopicPartition, Outcome]:
+        """Starts moves, or cancels them (None). Where `guards_factor` is false, the caller has to compare the numbers
+        of replicas itself, and nothing holds them together with the change.
+        """
+        router = self._teller
+
+        async def send(some: Sequence[TopicPartition]) -> Mapping[TopicPartition, KafkaError | None]:
+            guarded = not allow_replication_factor_change and await self.guards_factor()
+            return await reassignment_calls.alter_partition_reassignments(
+                router,
+                {name: targets[name] for name in some},
+                allow_replication_factor_change=not guarded,
+                expected_replicas=None,
+                queue=False,
+                timeout_ms=_ms(router),
+            )
+
+        return await self._tell(list(targets), send)
+
+    async def elect(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Outcome]:
+        """The first replica of each partition shall lead it. Done where it leads already."""
+        router = self._teller
+
+        async def send(some: Sequence[TopicPartition]) -> Mapping[TopicPartition, KafkaError | None]:
+            return await election_calls.elect_preferred_leaders(router, some, _ms(router))
+
+        return await self._tell(list(dict.fromkeys(partitions)), send)
+
+    async def _tell(
+        self, names: Sequence[Key], send: Callable[[Sequence[Key]], Awaitable[Mapping[Key, KafkaError | None]]]
+    ) -> dict[Key, Outcome]:
+        """A request that was not sent, or whose answer is lost, is the last one."""
+        outcomes: dict[Key, Outcome] = {}
+        async with self._one_at_a_time:
+            rest = iter(names)
+            while some := list(islice(rest, PARTITIONS_A_REQUEST)):
+                try:
+                    answers = await send(some)
+                except KafkaError as error:
+                    outcome = outcome_of(error.as_answer())
+                    outcomes |= dict.fromkeys(some, outcome)
+                    if outcome.told is not Told.REFUSED:
+                        outcomes |= dict.fromkeys(rest, Outcome(Told.NOT_SENT, error))
+                    continue
+                outcomes |= {one: outcome_of(answers[one]) if one in answers else UNNAMED for one in some}
+        return outcomes
+
+    async def change_configs(self, changes: Changes) -> dict[Resource, Outcome]:
+        """None deletes. There is no compare-and-set: read before, and read again. A broker's own go to that broker, and
+        to the controllers where it cannot be reached.
+        """
+        outcomes: dict[Resource, Outcome] = {}
+        async with self._one_at_a_time:
+            router = self._teller
+            of_brokers = {one: some for one, some in changes.items() if one[0] == BROKER and one[1]}
+            others = {one: some for one, some in changes.items() if one not in of_brokers}
+            for some in pieces(list(others), config_calls.RESOURCES_PER_REQUEST):
+                outcomes |= await _changed(router, {one: others[one] for one in some})
+            for resource, values in of_brokers.items():
+                told = await _changed(router, {resource: values})
+                if told[resource].told is Told.NOT_SENT and isinstance(told[resource].error, Unreachable):
+                    told = await self._change_at_controllers(resource, values)
+                outcomes |= told
+        return outcomes
+
+    async def _change_at_controllers(
+        self, resource: Resource, values: Mapping[str, str | None]
+    ) -> dict[Resource, Outcome]:
+        if self._of_controllers is None:
+            return {resource: Outcome(Told.NOT_SENT, Unreachable(NO_CONTROLLERS.format(resource[1])))}
+        try:
+            return await _changed(await self._at_controllers(), {resource: values})
+        except KafkaError as error:
+            return {resource: outcome_of(error)}
+
+    # ------------------------------------------------------------------------------------------------ connections
+
+    async def _at_controllers(self) -> RequestRouter:
+        """Raises Unreachable, Unauthenticated."""
+        assert self._of_controllers is not None
+        async with self._connecting:
+            if self._controllers is None:
+                settings = await asyncio.to_thread(client_settings, self._of_controllers)
+                self._controllers = await connect(settings, self._may_tell)
+            return self._controllers
+
+    @property
+    def _reader(self) -> RequestRouter:
+        assert self._looking is not None, "it is not started"
+        return self._looking
+
+    @property
+    def _teller(self) -> RequestRouter:
+        assert self._telling is not None, "it is not started"
+        return self._telling
+
+
+async def _told(is_wanted: bool, ask: Callable[[], Awaitable[T]]) -> T | KafkaError:
+    if not is_wanted:
+        return NOT_ASKED
+    try:
+        return await ask()
+    except KafkaError as error:
+        return error.as_answer()
+
+
+async def _look_at_moves(router: RequestRouter, wanted: Wanted) -> tuple[_Moves, _Topics | KafkaError, _Eligible]:
+    """The topics after the moves: one that is not listed any more has ended, and Metadata shows as what."""
+    moves = await _told(
+        wanted.moves, partial(reassignment_calls.list_partition_reassignments, router, None, _ms(router))
+    )
+    found = await _told(True, partial(_topics, router, wanted.topics))
+    led_by_nobody = [] if isinstance(found, KafkaError) else without_leader(found.by_name)
+    eligible: _Eligible = {}
+    if led_by_nobody:
+        eligible = await _told(True, partial(kraft_calls.eligible_replicas, router, led_by_nobody))
+    return moves, found, eligible
+
+
+async def _topics(router: RequestRouter, names: Collection[str] | None) -> _Topics:
+    """Raises KafkaError."""
+    try:
+        if names is None:
+            found = metadata_calls.read_everything(await metadata_calls.describe_everything(router))
+        else:
+            found = await metadata_calls.describe_some(router, names)
+        return _Topics(found.cluster_id, await asyncio.to_thread(_by_name, found))
+    except RemoteProtocolError as error:
+        raise Unreachable(f"Metadata: the answer cannot be read: {error}") from error
+
+
+def _by_name(found: Everything) -> dict[str, TopicInfo]:
+    return {one.name: one for one in found.topics}
+
+
+async def _changed(router: RequestRouter, changes: Changes) -> dict[Resource, Outcome]:
+    answers = await config_calls.change_configs(router, changes)
+    return {one: outcome_of(answers[one]) if one in answers else UNNAMED for one in changes}
+
+
+def _ms(router: RequestRouter) -> int:
+    return router.timeout_ms
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

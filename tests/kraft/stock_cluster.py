@@ -1,0 +1,143 @@
+"""Three stock brokers in KRaft mode with an authorizer: one cluster for all tests of a process."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from kafka import KafkaAdminClient
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
+from kafka_reassign_rpc.client.config_calls import BROKER
+from tests.kraft.losing_proxy import LosingProxy
+from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
+from tests.stock.ports import kept_ports
+from tests.waiting import eventually
+
+BROKERS = (1, 2, 3)
+USERS = ("admin", "guest")
+_LOGINS = " ".join(f'user_{one}="{one}-secret"' for one in USERS)
+CONFIGS = {
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "500",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS;User:admin",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.secured.plain.sasl.jaas.config": (
+        f"org.apache.kafka.common.security.plain.PlainLoginModule required {_LOGINS};"
+    ),
+}
+
+
+def login_of(user: str) -> dict[str, Any]:
+    """As configs of a client."""
+    return {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": user,
+        "sasl_plain_password": f"{user}-secret",
+    }
+
+
+class StockCluster:
+    """By three listeners: PLAINTEXT, as somebody who may do all; SECURED, where `guest` has no right; and LOSSY, where
+    broker 1 is reached through `proxy` (which is no part of the cluster: a test starts it).
+    """
+
+    def __init__(self, folder: Path, version: str = VERSION) -> None:
+        self.version = version
+        nodes = kraft_cluster(
+            folder, BROKERS, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in BROKERS}, version=version
+        )
+        self.nodes: Mapping[int, KRaftNode] = {one.id: one for one in nodes}
+        self.secured = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
+        lossy = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
+        self._proxies = kept_ports(1)
+        self._lossy = lossy[1]
+        for one, node in self.nodes.items():
+            more = {"SECURED": self.secured[one], "LOSSY": lossy[one]}
+            theirs = "".join(f",{name}://127.0.0.1:{port}" for name, port in more.items())
+            node.properties["listeners"] += theirs
+            node.properties["listener.security.protocol.map"] += ",SECURED:SASL_PLAINTEXT,LOSSY:PLAINTEXT"
+            advertised = {**more, "LOSSY": self._proxies[0]}
+            node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{node.port}" + "".join(
+                f",{name}://127.0.0.1:{port}" for name, port in advertised.items()
+            )
+
+    def start(self) -> None:
+        """Blocks."""
+        asyncio.run(start_all([*self.nodes.values()]))
+
+    def stop(self) -> None:
+        async def kill() -> None:
+            await asyncio.gather(*(one.kill() for one in self.nodes.values()))
+
+        asyncio.run(kill())
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{one.port}" for one in self.nodes.values())
+
+    @property
+    def controllers(self) -> str:
+        return self.nodes[1].controller
+
+    @property
+    def addresses(self) -> Mapping[int, tuple[str, int]]:
+        return {one: ("127.0.0.1", node.port) for one, node in self.nodes.items()}
+
+    def losing(self) -> LosingProxy:
+        """All brokers have its address by the listener LOSSY."""
+        return LosingProxy(self._proxies[0], self._lossy)
+
+    async def create(self, topics: Mapping[str, Sequence[Sequence[int]]], *, records: int = 0) -> None:
+        """Topics with the replicas of each partition, and as many records of 1 kB in each."""
+        await asyncio.to_thread(self._create, topics, records)
+
+    def _create(self, topics: Mapping[str, Sequence[Sequence[int]]], records: int) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            wanted = {name: {"assignments": dict(enumerate(map(list, some)))} for name, some in topics.items()}
+            admin.create_topics(wanted, wait_for_metadata=True)
+        finally:
+            admin.close()
+        if not records:
+            return
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": 1, "log_level": 0, "batch.size": 4_096})
+        for name, some in topics.items():
+            for index in range(len(some)):
+                for _ in range(records):
+                    producer.produce(name, bytes(1_000), partition=index)
+        assert not producer.flush(60)
+
+    async def delete(self, topic: str) -> None:
+        def delete() -> None:
+            admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+            try:
+                admin.delete_topics([topic])
+            finally:
+                admin.close()
+
+        await asyncio.to_thread(delete)
+
+    def client(self) -> AsyncReassignmentClient:
+        return AsyncReassignmentClient(bootstrap_servers=self.bootstrap)
+
+    async def slow_down(self, topic: str) -> None:
+        """Whatever replicas of it move, they copy no more than 16 kB."""
+        rates = {f"{side}.replication.throttled.rate": "1" for side in ("leader", "follower")}
+        lists = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
+        async with self.client() as client:
+            done = await client.change_configs({(2, topic): lists})
+            done |= await client.change_configs({(BROKER, str(one)): rates for one in BROKERS})
+            assert not any(done.values()), done
+
+            async def is_known() -> bool:
+                told = await client.describe_broker_configs(BROKERS)
+                return all(
+                    not isinstance(some, KafkaError) and {"1"} <= {one.value for one in some if one.name in rates}
+                    for some in told.values()
+                )
+
+            await eventually(is_known)

@@ -1,0 +1,176 @@
+"""kr-6: a stock cluster in KRaft mode is looked at and told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted, is_gone
+from tests.kraft.stock_cluster import StockCluster
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.stock, pytest.mark.gate]
+
+ALTER, CONFIGS = 45, 44
+DONE = Outcome(Told.DONE)
+
+
+@asynccontextmanager
+async def upstream(
+    cluster: StockCluster, bootstrap: str = "", may_tell: Callable[[], bool] = lambda: True, **more: Any
+) -> AsyncIterator[Upstream]:
+    made = Upstream({"bootstrap_servers": bootstrap or cluster.bootstrap}, may_tell, **more)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def code(outcome: Outcome) -> tuple[Told, int]:
+    return outcome.told, 0 if outcome.error is None else outcome.error.code
+
+
+async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster: StockCluster) -> None:
+    await cluster.create({"looked": [[1, 2], [2, 3]]}, records=200)
+    await cluster.slow_down("looked")
+    moving = TopicPartition("looked", 0)
+    async with upstream(cluster) as up:
+        assert await up.alter({moving: [3, 1]}) == {moving: DONE}
+        wanted = Wanted(
+            ["looked", "absent"], quorum=True, log_dirs={1: {"looked": [0, 1]}, 3: {}}, topic_configs=["looked"]
+        )
+        seen = await up.look(wanted._replace(broker_configs=[1, 9]))
+        assert not isinstance(seen.moves, KafkaError)
+        assert not isinstance(seen.brokers, KafkaError)
+        assert not isinstance(seen.topics, KafkaError)
+        assert not isinstance(seen.quorum, KafkaError)
+        listed = seen.moves[moving]
+        assert (listed.target, listed.adding_replicas, listed.removing_replicas) == ((3, 1), (3,), (2,))
+        assert {one: (told.node.rack, told.fenced) for one, told in seen.brokers.items()} == {
+            1: ("r1", False),
+            2: ("r2", False),
+            3: ("r3", False),
+        }
+        topic = seen.topics["looked"]
+        assert topic.topic_id
+        assert (topic.partitions[1].replicas, topic.partitions[1].leader, topic.partitions[1].leader_epoch) == (
+            (2, 3),
+            2,
+            0,
+        )
+        assert seen.topics["absent"].error is not None
+        assert seen.quorum.leader == 1
+        sizes = {(one.topic, one.partition): one.size for one in seen.log_dirs[1].found.replicas}
+        assert sizes[moving] > 200_000
+        assert len(seen.log_dirs[3].found.log_dirs) == 1
+        assert seen.cordoned(3) is None  # 4.3 tells it
+        values = {one.name: one.value for one in seen.configs[TOPIC, "looked"] if not isinstance(one, KafkaError)}  # type: ignore[union-attr]
+        assert values["leader.replication.throttled.replicas"] == "*"
+        assert isinstance(seen.configs[BROKER, "9"], KafkaError)
+        everything = await up.look(Wanted(None))
+        assert not isinstance(everything.topics, KafkaError)
+        assert everything.topics["looked"] == (await up.look(Wanted(["looked"]))).topics["looked"]  # type: ignore[index]
+        assert await up.alter({moving: None}) == {moving: DONE}
+        assert (await up.look(Wanted())).moves == {}
+
+
+async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_and_words(cluster: StockCluster) -> None:
+    await cluster.create({"told": [[1, 2], [2, 3], [1, 2]]})
+    names = [TopicPartition("told", one) for one in range(4)]
+    async with upstream(cluster) as up:
+        assert await up.guards_factor()
+        found = await up.alter(
+            {names[0]: [1, 2, 3], names[1]: [2, 77], names[2]: [2, 1], names[3]: [1]},
+            allow_replication_factor_change=False,
+        )
+        assert {one: code(outcome) for one, outcome in found.items()} == {
+            names[0]: (Told.REFUSED, 38),
+            names[1]: (Told.REFUSED, 39),
+            names[2]: (Told.DONE, 0),
+            names[3]: (Told.REFUSED, 3),
+        }
+        assert "77" in str(found[names[1]].error)
+        [cancelled] = (await up.alter({names[1]: None})).values()
+        assert code(cancelled) == (Told.REFUSED, 85)
+
+        async def has_order() -> bool:
+            return (await up.look(Wanted(["told"]))).topics["told"].partitions[2].replicas == (2, 1)  # type: ignore[index]
+
+        await eventually(has_order)
+        elected = await up.elect(names[2:])
+        assert {one: code(outcome) for one, outcome in elected.items()} == {
+            names[2]: (Told.DONE, 0),
+            names[3]: (Told.REFUSED, 3),
+        }
+
+
+async def test_kr_6_a_lost_answer_leaves_it_unknown_and_a_look_says_it(cluster: StockCluster) -> None:
+    await cluster.create({"lost": [[1, 2]]}, records=200)
+    await cluster.slow_down("lost")
+    name = TopicPartition("lost", 0)
+    async with cluster.losing() as proxy, upstream(cluster, f"127.0.0.1:{proxy.port}") as up:
+        proxy.loses = {ALTER, CONFIGS}
+        [outcome] = (await up.alter({name: [1, 3]})).values()
+        assert (outcome.told, proxy.lost) == (Told.UNKNOWN, 1)
+        changed = await up.change_configs({(TOPIC, "lost"): {"retention.ms": "1234567"}})
+        assert (changed[TOPIC, "lost"].told, proxy.lost) == (Told.UNKNOWN, 2)
+        proxy.loses = set()
+        seen = await up.look(Wanted(["lost"], topic_configs=["lost"]))
+        assert not isinstance(seen.moves, KafkaError)
+        assert seen.moves[name].target == (1, 3)
+        assert "1234567" in {one.value for one in seen.configs[TOPIC, "lost"]}  # type: ignore[union-attr]
+        assert await up.alter({name: None}) == {name: DONE}
+
+
+async def test_kr_6_configs_of_a_dead_broker_are_told_to_the_controllers(cluster: StockCluster) -> None:
+    own = {(BROKER, "3"): {"leader.replication.throttled.rate": "4321"}}
+    away = {(BROKER, "3"): {"leader.replication.throttled.rate": None}}
+    controllers = {"bootstrap_controllers": cluster.controllers}
+    async with upstream(cluster, of_controllers=controllers) as up, upstream(cluster) as alone:
+        assert await up.change_configs(own) == {(BROKER, "3"): DONE}
+        await cluster.nodes[3].kill()
+        try:
+
+            async def is_fenced() -> bool:
+                brokers = (await up.look(Wanted())).brokers
+                return not isinstance(brokers, KafkaError) and bool(brokers[3].fenced)
+
+            await eventually(is_fenced)
+            [refused] = (await alone.change_configs(away)).values()
+            assert refused.told is Told.NOT_SENT
+            assert "bootstrap.controllers" in str(refused.error)
+            assert isinstance((await up.configs(own))[BROKER, "3"], KafkaError)
+            assert await up.change_configs(away) == {(BROKER, "3"): DONE}
+        finally:
+            await cluster.nodes[3].start()
+
+        async def is_away() -> bool:
+            found = (await up.configs(own))[BROKER, "3"]
+            return not isinstance(found, KafkaError) and "4321" not in [one.value for one in found]
+
+        await eventually(is_away)
+
+
+async def test_kr_6_a_deleted_topic_is_gone_after_two_looks(cluster: StockCluster) -> None:
+    await cluster.create({"brief": [[1]]})
+    async with upstream(cluster) as up:
+        before = (await up.look(Wanted(["brief"]))).topics["brief"]  # type: ignore[index]
+        await cluster.delete("brief")
+
+        async def gone() -> bool:
+            first = await up.look(Wanted(["brief"]))
+            await eventually(lambda: is_apart(first.ended))
+            return is_gone(first, await up.look(Wanted(["brief"])), "brief", before.topic_id)
+
+        assert not is_gone(await up.look(Wanted(["looked"])), await up.look(Wanted(None)), "brief", before.topic_id)
+        await eventually(gone)
+
+
+def is_apart(since: float) -> bool:
+    return asyncio.get_running_loop().time() - since > 1.0

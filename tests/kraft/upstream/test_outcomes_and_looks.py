@@ -1,0 +1,78 @@
+"""kr-6: what is known of a change, and what looks prove."""
+
+import pytest
+
+from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Unreachable, UnsupportedHere, error_of
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.result_values import PartitionInfo
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
+from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, is_gone, outcome_of
+from kafka_reassign_rpc.kraft.upstream.seen import APART_S, without_leader
+from tests.tables import for_each
+
+THERE = TopicInfo("t", {0: PartitionInfo(1, (1,), (1,))}, None, "one")
+ABSENT = TopicInfo("t", {}, UnknownTopicOrPartition())
+
+
+ERRORS: tuple[tuple[KafkaError | None, Told], ...] = (
+    (None, Told.DONE),
+    (error_of(-1, None), Told.UNKNOWN),
+    (error_of(7, None), Told.UNKNOWN),
+    (error_of(13, None), Told.UNKNOWN),
+    (error_of(41, None), Told.UNKNOWN),
+    (Unreachable("lost", may_have_had_effect=True), Told.UNKNOWN),
+    (Unreachable("refused"), Told.NOT_SENT),
+    (NotSent(), Told.NOT_SENT),
+    (Unauthenticated("no"), Told.NOT_SENT),
+    (UnsupportedHere("no"), Told.NOT_SENT),
+    (error_of(31, None), Told.REFUSED),
+    (error_of(39, "Unknown replica"), Told.REFUSED),
+    (error_of(85, None), Told.REFUSED),
+    (error_of(3, None), Told.REFUSED),
+    (error_of(9_999, None), Told.REFUSED),
+)
+
+
+@for_each("error, told", ERRORS)
+def test_kr_6_silence_and_errors_that_say_nothing_of_the_change_leave_it_open(
+    error: KafkaError | None, told: Told
+) -> None:
+    assert outcome_of(error) == (told, error)
+
+
+def seen(topic: TopicInfo | None, at: float) -> Seen:
+    return Seen(at, at + 0.1, topics={} if topic is None else {topic.name: topic})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "gone"),
+    [
+        (ABSENT, ABSENT, True),
+        (ABSENT, THERE, False),
+        (THERE, ABSENT, False),
+        (None, None, False),
+        (ABSENT, None, False),
+        (ABSENT, TopicInfo("t", {}, TopicAuthorizationFailed()), False),
+        (ABSENT, TopicInfo("t", {}, KafkaError("odd")), False),
+        (THERE._replace(topic_id="two"), ABSENT, True),
+        (THERE._replace(topic_id="two"), THERE._replace(topic_id="two"), True),
+        (THERE._replace(topic_id=""), ABSENT, False),
+    ],
+)
+def test_kr_6_a_topic_is_gone_only_if_two_looks_say_so(
+    first: TopicInfo | None, second: TopicInfo | None, gone: bool
+) -> None:
+    early, late = seen(first, 1.0), seen(second, 1.1 + APART_S)
+    assert is_gone(early, late, "t", "one") is gone
+    assert not is_gone(early, seen(second, 1.05 + APART_S), "t", "one")
+    for unknown in (NOT_ASKED, Unreachable("no answer")):
+        assert not is_gone(early, Seen(9.0, 9.1, topics=unknown), "t", "one")
+
+
+def test_kr_6_what_was_not_asked_says_nothing() -> None:
+    one = Seen(1.0, 1.1)
+    assert isinstance(one.moves, KafkaError)
+    assert isinstance(one.brokers, KafkaError)
+    assert isinstance(one.topics, KafkaError)
+    assert one.cordoned(1) is None
+    assert without_leader({"t": THERE, "u": TopicInfo("u", {0: PartitionInfo(-1, (1,), ())}, None)}) == ["u"]

@@ -1,0 +1,108 @@
+"""kr-6: how changes leave this server. The nodes are scripted, their sockets are real."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import traffic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.upstream import Told, Upstream, Wanted
+from kafka_reassign_rpc.kraft.upstream.upstream import PARTITIONS_A_REQUEST
+from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
+from tests.python_client.scripted_nodes import ALTER, LIST, ScriptedCluster, ScriptedNode, addresses, listening
+
+MANY = [TopicPartition("t", one) for one in range(2 * PARTITIONS_A_REQUEST + 1)]
+
+
+class Gate:
+    """Opens for so many requests."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __call__(self) -> bool:
+        self.times -= 1
+        return self.times >= 0
+
+
+class Taking(ScriptedNode):
+    """It takes partitions of `t` up to `up_to`, and does not name others. `most` at once, of the requests so far."""
+
+    up_to = 10 * PARTITIONS_A_REQUEST
+
+    def _answer(self, key: int, version: int) -> Any:
+        if key != ALTER:
+            return super()._answer(key, version)
+        of = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+        named = [
+            of.ReassignablePartitionResponse(partition_index=one.partition, error_code=0, error_message=None)
+            for one in MANY
+            if one.partition < self.up_to
+        ]
+        return AlterPartitionReassignmentsResponse(
+            version=version, error_code=0, error_message=None, responses=[of(name="t", partitions=named)]
+        )
+
+
+async def told_by(node: ScriptedNode, may_tell: Callable[[], bool], target: list[int] | None = None) -> list[Told]:
+    upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 2_000}, may_tell)
+    await upstream.start()
+    try:
+        found = await upstream.alter(dict.fromkeys(MANY, target))
+    finally:
+        await upstream.close()
+    assert list(found) == MANY
+    return [one.told for one in found.values()]
+
+
+async def test_kr_6_a_request_has_a_thousand_partitions_at_most_and_the_gate_is_asked_before_each() -> None:
+    gate = Gate(10)
+    async with listening(Taking(ScriptedCluster(), 1)) as node:
+        assert set(await told_by(node, gate, [1])) == {Told.DONE}
+        assert node.asked.count(ALTER) == 3
+    assert gate.times == 7
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+async def test_kr_6_nothing_leaves_after_the_gate_has_closed(times: int) -> None:
+    async with listening(Taking(ScriptedCluster(), 1)) as node:
+        told = await told_by(node, Gate(times), [1])
+        assert node.asked.count(ALTER) == times
+    assert told == [Told.DONE] * times * PARTITIONS_A_REQUEST + [Told.NOT_SENT] * (
+        len(MANY) - times * PARTITIONS_A_REQUEST
+    )
+
+
+async def test_kr_6_after_a_lost_answer_nothing_more_is_sent() -> None:
+    node = Taking(ScriptedCluster(), 1)
+    node.replies[ALTER] = lambda answer: answer if node.asked.count(ALTER) == 1 else None
+    async with listening(node):
+        told = await told_by(node, Gate(10))
+        assert node.asked.count(ALTER) == 2
+    one = PARTITIONS_A_REQUEST
+    assert told == [Told.DONE] * one + [Told.UNKNOWN] * one + [Told.NOT_SENT]
+
+
+async def test_kr_6_what_an_answer_does_not_name_is_unknown() -> None:
+    node = Taking(ScriptedCluster(), 1)
+    node.up_to = 1
+    async with listening(node):
+        assert await told_by(node, Gate(10)) == [Told.DONE] + [Told.UNKNOWN] * (len(MANY) - 1)
+
+
+async def test_kr_6_looks_go_on_behind_a_closed_gate_and_what_has_no_answer_has_its_reason() -> None:
+    async with listening(Taking(ScriptedCluster(), 1)) as node:
+        node.replies[LIST] = lambda _answer: b"\0\0\0\4\0\0\0\0"
+        upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 300}, Gate(0))
+        await upstream.start()
+        try:
+            with traffic.counted() as asked:
+                found = await upstream.look(Wanted(topics=["t"]))
+        finally:
+            await upstream.close()
+        assert asked.requests > 1
+    assert found.cluster_id == "c"
+    assert found.topics == {}
+    assert "the frame ends inside its header" in str(found.moves)
+    assert found.brokers == {}  # before Kafka 2.8
