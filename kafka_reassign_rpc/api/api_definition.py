@@ -19,13 +19,14 @@ from kafka_reassign_rpc.support.turns import Work
 
 class Peer(NamedTuple):
     """The client at the other end of a connection. `mechanism` is the SASL mechanism with which it authenticated, or
-    "".
+    "". `allowed`: what it may do on the cluster, where a broker has said so; None: this server decides.
     """
 
     host: str
     listener: str
     principal: str = ANONYMOUS
     mechanism: str = ""
+    allowed: frozenset[acl_binding.AclOperation] | None = None
 
 
 class RequestContext(msgspec.Struct, frozen=True, gc=False):

@@ -143,7 +143,10 @@ class Dispatcher:
             header.api_version,
             header.correlation_id,
             header.client_id,
-            *peer,
+            peer.host,
+            peer.listener,
+            peer.principal,
+            peer.mechanism,
             access,
             None if forwarded else self._forward,
         )

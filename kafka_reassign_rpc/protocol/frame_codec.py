@@ -22,6 +22,7 @@ from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
 from kafka_reassign_rpc.protocol.bounded_decoder import Decoder, Parts, SlicedDecoder, decoder, parts, sliced_decoder
 from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, skip_tags
+from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,
     BadLength,
@@ -295,6 +296,16 @@ def decode_body_in_parts(
             yield element
 
     return head, elements()
+
+
+def decode_head(
+    cls: type[AnyMessage], data: bytes, array: str, *, version: int, start: int = 0
+) -> tuple[AnyMessage, int]:
+    """Of the body that begins at `start`: the message up to its field `array`, and the offset at which that begins,
+    with its count. Raises RemoteProtocolError.
+    """
+    (head, count), pos = _parts(cls, version, array).head(data, start, UNLIMITED)
+    return head, pos - (len(uvarint(count + 1)) if cls.flexible_version_q(version) else _INT32.size)
 
 
 def answer_header(cls: type[ApiMessage], data: bytes, *, version: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 class Server:
     """`quotas` are those of users, clients and addresses. `start` binds (or raises OSError); `close` drains.
-    `addresses` has the real host and port by listener name."""
+    `addresses` has the real host and port by listener name. `connection` makes each connection."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Server:
         limits: ServerLimits | None = None,
         quotas: QuotaTable | None = None,
         stats: ServerStats | None = None,
+        connection: Callable[[OpenConnections, Listener], asyncio.Protocol] = ServerConnection,
     ) -> None:
         self.stats = ServerStats() if stats is None else stats
         self.addresses: dict[str, tuple[str, int]] = {}
@@ -37,29 +38,34 @@ class Server:
         self._quotas = QuotaTable() if quotas is None else quotas
         self._listeners = tuple(listeners)
         self._listening: list[Listening] = []
+        self._connection = connection
 
     async def start(self) -> None:
         self._connections = OpenConnections(self.service, self._limits, self.stats, self._quotas)
-        turns = HandshakeTurns()
+        self._turns = HandshakeTurns()
         try:
             for listener in self._listeners:
-                listening = await listen(
-                    listener.host,
-                    listener.port,
-                    partial(ServerConnection, self._connections, listener),
-                    backlog=self._limits.socket_listen_backlog_size,
-                    door=self._connections,
-                    tls=listener.tls,
-                    tls_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000,
-                    turns=turns,
-                    name=listener.name,
-                )
-                self._listening.append(listening)
-                self.addresses[listener.name] = listening.address
+                await self.listen(listener)
         except BaseException:
             await self._stop_listening()
             self._connections.drain()
             raise
+
+    async def listen(self, listener: Listener) -> None:
+        """One listener more. Raises OSError."""
+        listening = await listen(
+            listener.host,
+            listener.port,
+            partial(self._connection, self._connections, listener),
+            backlog=self._limits.socket_listen_backlog_size,
+            door=self._connections,
+            tls=listener.tls,
+            tls_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000,
+            turns=self._turns,
+            name=listener.name,
+        )
+        self._listening.append(listening)
+        self.addresses[listener.name] = listening.address
 
     async def close(self, deadline: float = 10.0) -> None:
         """Answers all requests that have arrived. Cuts off the rest after `deadline` seconds."""

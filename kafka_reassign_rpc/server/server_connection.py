@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.served_connection import Connection
-from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, End, Step
+from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, Authenticator, End, Step
 from kafka_reassign_rpc.server.answer_writer import PIECE_BYTES, AnswerWriter
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
 from kafka_reassign_rpc.server.connection_states import AFTER, Work, WorkEvent
@@ -80,7 +80,7 @@ class ServerConnection(asyncio.Protocol):
             self.abort()
             return
         try:
-            authenticator = recognize(self._shared.service, self._listener, self._peer, self._transport)
+            authenticator = self._recognize(self._transport)
         except AuthenticationFailed as error:
             self._shared.record("connections_unauthenticated", self._peer.host, error)
             self.abort()
@@ -92,6 +92,10 @@ class ServerConnection(asyncio.Protocol):
         self._writer.begin(self._transport)
         self.last_active = self.silent_since = self._loop.time()
         self._enter(WorkEvent.ADMITTED)
+
+    def _recognize(self, transport: asyncio.Transport) -> Authenticator:
+        """Raises AuthenticationFailed."""
+        return recognize(self._shared.service, self._listener, self._peer, transport)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._enter(WorkEvent.LOST)

@@ -1,6 +1,7 @@
 """Three stock brokers in KRaft mode with an authorizer: one cluster for all tests of a process."""
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class StockCluster:
 
     def __init__(self, folder: Path, version: str = VERSION) -> None:
         self.version = version
+        self._numbers = itertools.count(1)
         nodes = kraft_cluster(
             folder, BROKERS, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in BROKERS}, version=version
         )
@@ -91,9 +93,13 @@ class StockCluster:
         """All brokers have its address by the listener LOSSY."""
         return LosingProxy(self._proxies[0], self._lossy)
 
-    async def create(self, topics: Mapping[str, Sequence[Sequence[int]]], *, records: int = 0) -> None:
-        """Topics with the replicas of each partition, and as many records of 1 kB in each."""
-        await asyncio.to_thread(self._create, topics, records)
+    async def create(self, topics: Mapping[str, Sequence[Sequence[int]]], *, records: int = 0) -> list[str]:
+        """Topics with the replicas of each partition, and as many records of 1 kB in each. Returns their names, which
+        begin so: a second attempt of a test gets others.
+        """
+        made = {f"{name}-{next(self._numbers)}": some for name, some in topics.items()}
+        await asyncio.to_thread(self._create, made, records)
+        return list(made)
 
     def _create(self, topics: Mapping[str, Sequence[Sequence[int]]], records: int) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)

@@ -37,14 +37,12 @@ def code(outcome: Outcome) -> tuple[Told, int]:
 
 
 async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster: StockCluster) -> None:
-    await cluster.create({"looked": [[1, 2], [2, 3]]}, records=200)
-    await cluster.slow_down("looked")
-    moving = TopicPartition("looked", 0)
+    [topic] = await cluster.create({"looked": [[1, 2], [2, 3]]}, records=200)
+    await cluster.slow_down(topic)
+    moving = TopicPartition(topic, 0)
     async with upstream(cluster) as up:
         assert await up.alter({moving: [3, 1]}) == {moving: DONE}
-        wanted = Wanted(
-            ["looked", "absent"], quorum=True, log_dirs={1: {"looked": [0, 1]}, 3: {}}, topic_configs=["looked"]
-        )
+        wanted = Wanted([topic, "absent"], quorum=True, log_dirs={1: {topic: [0, 1]}, 3: {}}, topic_configs=[topic])
         seen = await up.look(wanted._replace(broker_configs=[1, 9]))
         assert not isinstance(seen.moves, KafkaError)
         assert not isinstance(seen.brokers, KafkaError)
@@ -57,9 +55,9 @@ async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster:
             2: ("r2", False),
             3: ("r3", False),
         }
-        topic = seen.topics["looked"]
-        assert topic.topic_id
-        assert (topic.partitions[1].replicas, topic.partitions[1].leader, topic.partitions[1].leader_epoch) == (
+        found = seen.topics[topic]
+        assert found.topic_id
+        assert (found.partitions[1].replicas, found.partitions[1].leader, found.partitions[1].leader_epoch) == (
             (2, 3),
             2,
             0,
@@ -70,19 +68,19 @@ async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster:
         assert sizes[moving] > 200_000
         assert len(seen.log_dirs[3].found.log_dirs) == 1
         assert seen.cordoned(3) is None  # 4.3 tells it
-        values = {one.name: one.value for one in seen.configs[TOPIC, "looked"] if not isinstance(one, KafkaError)}  # type: ignore[union-attr]
+        values = {one.name: one.value for one in seen.configs[TOPIC, topic] if not isinstance(one, KafkaError)}  # type: ignore[union-attr]
         assert values["leader.replication.throttled.replicas"] == "*"
         assert isinstance(seen.configs[BROKER, "9"], KafkaError)
         everything = await up.look(Wanted(None))
         assert not isinstance(everything.topics, KafkaError)
-        assert everything.topics["looked"] == (await up.look(Wanted(["looked"]))).topics["looked"]  # type: ignore[index]
+        assert everything.topics[topic] == (await up.look(Wanted([topic]))).topics[topic]  # type: ignore[index]
         assert await up.alter({moving: None}) == {moving: DONE}
         assert (await up.look(Wanted())).moves == {}
 
 
 async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_and_words(cluster: StockCluster) -> None:
-    await cluster.create({"told": [[1, 2], [2, 3], [1, 2]]})
-    names = [TopicPartition("told", one) for one in range(4)]
+    [topic] = await cluster.create({"told": [[1, 2], [2, 3], [1, 2]]})
+    names = [TopicPartition(topic, one) for one in range(4)]
     async with upstream(cluster) as up:
         assert await up.guards_factor()
         found = await up.alter(
@@ -100,7 +98,7 @@ async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_a
         assert code(cancelled) == (Told.REFUSED, 85)
 
         async def has_order() -> bool:
-            return (await up.look(Wanted(["told"]))).topics["told"].partitions[2].replicas == (2, 1)  # type: ignore[index]
+            return (await up.look(Wanted([topic]))).topics[topic].partitions[2].replicas == (2, 1)  # type: ignore[index]
 
         await eventually(has_order)
         elected = await up.elect(names[2:])
@@ -111,20 +109,20 @@ async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_a
 
 
 async def test_kr_6_a_lost_answer_leaves_it_unknown_and_a_look_says_it(cluster: StockCluster) -> None:
-    await cluster.create({"lost": [[1, 2]]}, records=200)
-    await cluster.slow_down("lost")
-    name = TopicPartition("lost", 0)
+    [topic] = await cluster.create({"lost": [[1, 2]]}, records=200)
+    await cluster.slow_down(topic)
+    name = TopicPartition(topic, 0)
     async with cluster.losing() as proxy, upstream(cluster, f"127.0.0.1:{proxy.port}") as up:
         proxy.loses = {ALTER, CONFIGS}
         [outcome] = (await up.alter({name: [1, 3]})).values()
         assert (outcome.told, proxy.lost) == (Told.UNKNOWN, 1)
-        changed = await up.change_configs({(TOPIC, "lost"): {"retention.ms": "1234567"}})
-        assert (changed[TOPIC, "lost"].told, proxy.lost) == (Told.UNKNOWN, 2)
+        changed = await up.change_configs({(TOPIC, topic): {"retention.ms": "1234567"}})
+        assert (changed[TOPIC, topic].told, proxy.lost) == (Told.UNKNOWN, 2)
         proxy.loses = set()
-        seen = await up.look(Wanted(["lost"], topic_configs=["lost"]))
+        seen = await up.look(Wanted([topic], topic_configs=[topic]))
         assert not isinstance(seen.moves, KafkaError)
         assert seen.moves[name].target == (1, 3)
-        assert "1234567" in {one.value for one in seen.configs[TOPIC, "lost"]}  # type: ignore[union-attr]
+        assert "1234567" in {one.value for one in seen.configs[TOPIC, topic]}  # type: ignore[union-attr]
         assert await up.alter({name: None}) == {name: DONE}
 
 
@@ -158,17 +156,17 @@ async def test_kr_6_configs_of_a_dead_broker_are_told_to_the_controllers(cluster
 
 
 async def test_kr_6_a_deleted_topic_is_gone_after_two_looks(cluster: StockCluster) -> None:
-    await cluster.create({"brief": [[1]]})
+    [topic] = await cluster.create({"brief": [[1]]})
     async with upstream(cluster) as up:
-        before = (await up.look(Wanted(["brief"]))).topics["brief"]  # type: ignore[index]
-        await cluster.delete("brief")
+        before = (await up.look(Wanted([topic]))).topics[topic]  # type: ignore[index]
+        await cluster.delete(topic)
 
         async def gone() -> bool:
-            first = await up.look(Wanted(["brief"]))
+            first = await up.look(Wanted([topic]))
             await eventually(lambda: is_apart(first.ended))
-            return is_gone(first, await up.look(Wanted(["brief"])), "brief", before.topic_id)
+            return is_gone(first, await up.look(Wanted([topic])), topic, before.topic_id)
 
-        assert not is_gone(await up.look(Wanted(["looked"])), await up.look(Wanted(None)), "brief", before.topic_id)
+        assert not is_gone(await up.look(Wanted(["another"])), await up.look(Wanted(None)), topic, before.topic_id)
         await eventually(gone)
 
 

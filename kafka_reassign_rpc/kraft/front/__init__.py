@@ -1,0 +1,18 @@
+"""A listener of ours that speaks Kafka to admin clients, in front of the cluster.
+
+front             the listeners, and where the brokers are
+front_connection  one client: the server's connection, with a broker behind it
+relayed_login     its login, which the broker decides on
+relayed_requests  its requests: ours go to the handler, all others to the broker
+caller_link       the connection to a broker that belongs to this client alone
+answer_patches    brokers' answers as clients of the front see them
+announced         the APIs that the front has
+
+The last two decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
+address of this server.
+"""
+
+from kafka_reassign_rpc.kraft.front.answer_patches import Beside, EachByPort
+from kafka_reassign_rpc.kraft.front.front import Front, FrontSettings
+
+__all__ = ["Beside", "EachByPort", "Front", "FrontSettings"]

@@ -1,0 +1,123 @@
+"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming.
+
+`Beside` serves tools that do their work and end: our node stands beside the brokers and is the controller, to which
+clients send what concerns moves. One that lives on leaves with the first Metadata of a real broker. DescribeCluster
+stays as it is: tools take its nodes for brokers, and clear throttles on each of them.
+
+`EachByPort` holds all: each broker is shown at a port of ours, so whatever a client asks, it asks here.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.kraft.front.announced import announced
+from kafka_reassign_rpc.protocol.frame_codec import (
+    answer_header,
+    decode_head,
+    decode_response,
+    encode_body,
+    response_prefix,
+)
+from kafka_reassign_rpc.protocol.messages import (
+    ApiVersionsResponse,
+    DescribeClusterResponse,
+    MetadataResponse,
+)
+from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.support.host_port import Address
+
+NO_ERROR = 0
+_Broker = MetadataResponse.MetadataResponseBroker
+
+
+class Beside(NamedTuple):
+    """Our node, with an id that no broker has."""
+
+    id: int
+    at: Address
+
+
+class EachByPort(NamedTuple):
+    """Brokers without a port of ours stay as they are. The id of the controller is that of a broker."""
+
+    host: str
+    ports: Mapping[int, int]
+
+
+Shown = Beside | EachByPort
+
+
+class ToldMetadata:
+    """A broker's answer without its length. Of a large one only what stands before the topics is read. Raises
+    RemoteProtocolError.
+    """
+
+    def __init__(self, frame: bytes, version: int) -> None:
+        self._frame = frame
+        self._version = version
+        self._correlation_id, start = answer_header(MetadataResponse, frame, version=version)
+        self._head, self._topics_at = decode_head(MetadataResponse, frame, "topics", version=version, start=start)
+
+    @property
+    def brokers(self) -> dict[int, Address]:
+        return {one.node_id: Address(one.host, one.port) for one in self._head.brokers}
+
+    def seen(self, shown: Shown) -> list[bytes]:
+        """With its length in front, in pieces."""
+        head, version = self._head, self._version
+        brokers = [_placed(one, version, shown) for one in head.brokers]
+        controller = getattr(head, "controller_id", -1)
+        if isinstance(shown, Beside):
+            controller = shown.id
+            brokers.append(
+                _Broker(version=version, node_id=controller, host=shown.at.host, port=shown.at.port, rack=None)
+            )
+        made = MetadataResponse(
+            version=version,
+            throttle_time_ms=getattr(head, "throttle_time_ms", 0),
+            brokers=brokers,
+            cluster_id=getattr(head, "cluster_id", None),
+            controller_id=controller,
+            topics=[],
+        )
+        encoded = encode_body(made, version=version)
+        _, end = decode_head(MetadataResponse, encoded, "topics", version=version)
+        pieces = [encoded[:end], self._frame[self._topics_at :]]
+        return [response_prefix(ApiKey.METADATA, version, self._correlation_id, sum(map(len, pieces))), *pieces]
+
+
+def _placed(told: _Broker, version: int, shown: Shown) -> _Broker:
+    if isinstance(shown, Beside) or told.node_id not in shown.ports:
+        return told
+    rack = getattr(told, "rack", None)
+    return _Broker(version=version, node_id=told.node_id, host=shown.host, port=shown.ports[told.node_id], rack=rack)
+
+
+def describe_cluster(frame: bytes, version: int, shown: Shown) -> list[bytes]:
+    """The answer with its length in front, in pieces. Raises RemoteProtocolError."""
+    correlation_id, found = decode_response(DescribeClusterResponse, frame, version=version)
+    if isinstance(shown, EachByPort):
+        for one in found.brokers:
+            if one.broker_id in shown.ports:
+                one.host, one.port = shown.host, shown.ports[one.broker_id]
+    return _encoded(found, ApiKey.DESCRIBE_CLUSTER, version, correlation_id)
+
+
+def api_versions(frame: bytes, version: int, ours: Mapping[int, tuple[int, int]]) -> list[bytes]:
+    """As `describe_cluster`. `ours`: see `announced`. A refusal of the broker stays as it is."""
+    correlation_id, found = decode_response(ApiVersionsResponse, frame, version=version)
+    if found.error_code != NO_ERROR:
+        return [len(frame).to_bytes(4, "big"), frame]
+    told = {one.api_key: (one.min_version, one.max_version) for one in found.api_keys}
+    found.api_keys = [
+        ApiVersionsResponse.ApiVersion(version=version, api_key=key, min_version=low, max_version=high)
+        for key, (low, high) in announced(told, ours).items()
+    ]
+    return _encoded(found, ApiKey.API_VERSIONS, version, correlation_id)
+
+
+def _encoded(
+    message: DescribeClusterResponse | ApiVersionsResponse, key: int, version: int, correlation_id: int
+) -> list[bytes]:
+    body = encode_body(message, version=version)
+    return [response_prefix(key, version, correlation_id, len(body)), body]
