@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
     log_dirs        broker -> the topics and partitions whose sizes it is asked for; with {} only for its log dirs. A
                     broker that is still busy with its last question is not asked
     topic_configs   topics; with any of them, or of brokers, also the defaults of all brokers
-    broker_configs  brokers
+    broker_configs  brokers; each has one question at a time, so in a look it is not asked for sizes as well
     """
 
     topics: Collection[str] | None = ()
@@ -51,7 +51,7 @@ class Seen(msgspec.Struct, frozen=True):
                   error
     eligible      eligible leader replicas (KIP-966) of those of these topics that have partitions without a leader
     log_dirs      the last answer of each broker that has come since the look before; its `found` may be an error
-    configs       set by somebody, without defaults
+    configs       set by somebody, without defaults; those of brokers as `log_dirs`
     """
 
     began: float

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client import config_calls, election_calls, kraft_calls, metadata_calls, reassignment_calls
-from kafka_reassign_rpc.client.broker_questions import Answer, BrokerQuestions
+from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource
@@ -25,6 +25,8 @@ from kafka_reassign_rpc.transport.rpc_client import MaySend
 PARTITIONS_A_REQUEST = 1_000
 """Of more than 10,000 records a controller applies only the first; with so few, others wait for it a tenth of a second.
 """
+_SOON_MS = int(ANSWER_S * 1_000)
+"""How long a broker may take to say what it knows itself."""
 NO_CONTROLLERS = (
     "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controllers, Kafka"
     " 3.7 or later)."
@@ -47,7 +49,7 @@ class Upstream:
     with `bootstrap_controllers`; they take configs of brokers that are dead (KIP-919). `may_tell` is asked right before
     each request that changes something is sent: whether this server still controls the moves.
 
-    Changes go out one after the other, on a connection of their own, so that no look keeps them.
+    Moves go out one request after the other. All changes have connections of their own, so that no look keeps them.
     """
 
     def __init__(
@@ -81,32 +83,38 @@ class Upstream:
     async def look(self, wanted: Wanted) -> Seen:
         """Does not raise for what has no answer."""
         router, began = self._reader, _now()
-        for broker, some in wanted.log_dirs.items():
-            if self._questions.is_free(broker):
-                self._questions.ask(broker, Ask.SIZES, describe_brokers(router, {broker: some}), some)
-        (moves, found, eligible), brokers, quorum, configs, log_dirs = await asyncio.gather(
+        self._ask_brokers(router, wanted)
+        (moves, found, eligible), brokers, quorum, configs, answers = await asyncio.gather(
             _look_at_moves(router, wanted),
             _told(wanted.brokers, partial(kraft_calls.registered_brokers, router)),
             _told(wanted.quorum, partial(kraft_calls.describe_quorum, router, -1)),
             self._look_at_configs(wanted),
-            self._hear(wanted.log_dirs),
+            self._hear(),
         )
+        log_dirs, of_brokers = answers
         cluster_id, topics = ("", found) if isinstance(found, KafkaError) else found
-        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, quorum, log_dirs, configs)
+        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, quorum, log_dirs, configs | of_brokers)
 
-    async def _hear(self, asked: Collection[int]) -> dict[int, Answer]:
+    def _ask_brokers(self, router: RequestRouter, wanted: Wanted) -> None:
+        for broker in wanted.broker_configs:
+            if self._questions.is_free(broker):
+                self._questions.ask(
+                    broker, Ask.CONFIGS, config_calls.describe_broker_configs(router, [broker], _SOON_MS)
+                )
+        for broker, some in wanted.log_dirs.items():
+            if self._questions.is_free(broker):
+                self._questions.ask(broker, Ask.SIZES, describe_brokers(router, {broker: some}, _SOON_MS), some)
+
+    async def _hear(self) -> tuple[dict[int, Answer], dict[Resource, Configs | KafkaError]]:
         """What has come by now: a broker that is late answers in a later look, and one that never does has an error."""
-        if not asked and not self._questions.are_open:
-            return {}
-        return {one.broker: one for one in await self._questions.wait()}
+        heard = await self._questions.wait() if self._questions.are_open else []
+        configs = {(BROKER, str(one.broker)): one.found for one in heard if one.what is Ask.CONFIGS}
+        return {one.broker: one for one in heard if one.what is Ask.SIZES}, configs
 
     async def _look_at_configs(self, wanted: Wanted) -> dict[Resource, Configs | KafkaError]:
         if not wanted.topic_configs and not wanted.broker_configs:
             return {}
-        return await self.configs(
-            [(BROKER, ""), *((TOPIC, one) for one in wanted.topic_configs)]
-            + [(BROKER, str(one)) for one in wanted.broker_configs]
-        )
+        return await self.configs([(BROKER, ""), *((TOPIC, one) for one in wanted.topic_configs)])
 
     async def configs(self, resources: Iterable[Resource]) -> dict[Resource, Configs | KafkaError]:
         """Set by somebody, without defaults. Those of a dead broker are unknown: controllers change them, and refuse to
@@ -122,7 +130,7 @@ class Upstream:
                 found |= await config_calls.describe_configs(router, others)
             except KafkaError as error:
                 found |= dict.fromkeys(others, error)
-        of_brokers = await config_calls.describe_broker_configs(router, brokers)
+        of_brokers = await config_calls.describe_broker_configs(router, brokers, _SOON_MS)
         found |= {(BROKER, str(broker)): one for broker, one in of_brokers.items()}
         return {one: found.get(one, NOT_NAMED) for one in asked}
 
@@ -188,19 +196,33 @@ class Upstream:
         """None deletes. There is no compare-and-set: read before, and read again. A broker's own go to that broker, and
         to the controllers where it cannot be reached.
         """
+        router = self._teller
+        of_brokers = {one: some for one, some in changes.items() if one[0] == BROKER and one[1]}
+        others = {one: some for one, some in changes.items() if one not in of_brokers}
         outcomes: dict[Resource, Outcome] = {}
-        async with self._one_at_a_time:
-            router = self._teller
-            of_brokers = {one: some for one, some in changes.items() if one[0] == BROKER and one[1]}
-            others = {one: some for one, some in changes.items() if one not in of_brokers}
-            for some in pieces(list(others), config_calls.RESOURCES_PER_REQUEST):
-                outcomes |= await _changed(router, {one: others[one] for one in some})
-            for resource, values in of_brokers.items():
-                told = await _changed(router, {resource: values})
-                if told[resource].told is Told.NOT_SENT and isinstance(told[resource].error, Unreachable):
-                    told = await self._change_at_controllers(resource, values)
+        for some in pieces(list(others), config_calls.RESOURCES_PER_REQUEST):
+            outcomes |= await _changed(router, {one: others[one] for one in some})
+        if of_brokers:
+            live = await self._live_brokers()
+            for told in await asyncio.gather(
+                *(self._change_broker(live, one, values) for one, values in of_brokers.items())
+            ):
                 outcomes |= told
         return outcomes
+
+    async def _live_brokers(self) -> Collection[int]:
+        """Those that nothing says are dead; empty if nobody tells."""
+        found = await _told(True, partial(kraft_calls.registered_brokers, self._reader))
+        return () if isinstance(found, KafkaError) else [one for one, told in found.items() if not told.fenced]
+
+    async def _change_broker(
+        self, live: Collection[int], resource: Resource, values: Mapping[str, str | None]
+    ) -> dict[Resource, Outcome]:
+        if not live or int(resource[1]) in live:
+            told = await _changed(self._teller, {resource: values})
+            if told[resource].told is not Told.NOT_SENT or not isinstance(told[resource].error, Unreachable):
+                return told
+        return await self._change_at_controllers(resource, values)
 
     async def _change_at_controllers(
         self, resource: Resource, values: Mapping[str, str | None]

@@ -43,7 +43,7 @@ async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster:
     async with upstream(cluster) as up:
         assert await up.alter({moving: [3, 1]}) == {moving: DONE}
         wanted = Wanted([topic, "absent"], quorum=True, log_dirs={1: {topic: [0, 1]}, 3: {}}, topic_configs=[topic])
-        seen = await up.look(wanted._replace(broker_configs=[1, 9]))
+        seen = await up.look(wanted._replace(broker_configs=[2, 9]))
         assert not isinstance(seen.moves, KafkaError)
         assert not isinstance(seen.brokers, KafkaError)
         assert not isinstance(seen.topics, KafkaError)
