@@ -1,16 +1,27 @@
-from collections.abc import Iterator
+import os
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 
 from tests.kraft.stock_cluster import StockCluster
+from tests.stock.kraft import VERSION
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
-    """All its brokers live. Its nodes are bound to no event loop."""
-    made = StockCluster(tmp_path_factory.mktemp("kraft"))
+def stock_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
+    """Its nodes are bound to no event loop. The variable KAFKA_RELEASE names another release."""
+    made = StockCluster(tmp_path_factory.mktemp("kraft"), os.environ.get("KAFKA_RELEASE", VERSION))
     try:
         made.start()
         yield made
     finally:
         made.stop()
+
+
+@pytest_asyncio.fixture
+async def cluster(stock_cluster: StockCluster) -> AsyncIterator[StockCluster]:
+    """All its brokers live, and nothing moves."""
+    yield stock_cluster
+    async with stock_cluster.client() as client:
+        await client.cancel_partition_reassignments(await client.list_partition_reassignments())

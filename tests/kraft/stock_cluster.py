@@ -17,6 +17,7 @@ from tests.stock.ports import kept_ports
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3)
+SIDES = ("leader", "follower")
 USERS = ("admin", "guest")
 _LOGINS = " ".join(f'user_{one}="{one}-secret"' for one in USERS)
 CONFIGS = {
@@ -48,6 +49,7 @@ class StockCluster:
 
     def __init__(self, folder: Path, version: str = VERSION) -> None:
         self.version = version
+        self.release = tuple(map(int, version.split(".")[:2]))
         self._numbers = itertools.count(1)
         nodes = kraft_cluster(
             folder, BROKERS, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in BROKERS}, version=version
@@ -93,18 +95,27 @@ class StockCluster:
         """All brokers have its address by the listener LOSSY."""
         return LosingProxy(self._proxies[0], self._lossy)
 
-    async def create(self, topics: Mapping[str, Sequence[Sequence[int]]], *, records: int = 0) -> list[str]:
-        """Topics with the replicas of each partition, and as many records of 1 kB in each. Returns their names, which
-        begin so: a second attempt of a test gets others.
+    async def create(
+        self, topics: Mapping[str, Sequence[Sequence[int]]], *, records: int = 0, slow: bool = False
+    ) -> list[str]:
+        """Topics with the replicas of each partition, and as many records of 1 kB in each. `slow`: whatever replicas of
+        them move, they copy no more than 16 kB. Returns their names, which begin so: a second attempt of a test gets
+        others.
         """
         made = {f"{name}-{next(self._numbers)}": some for name, some in topics.items()}
-        await asyncio.to_thread(self._create, made, records)
+        configs = {f"{side}.replication.throttled.replicas": "*" for side in SIDES} if slow else {}
+        if slow:
+            await self._slow_down()
+        await asyncio.to_thread(self._create, made, records, configs)
         return list(made)
 
-    def _create(self, topics: Mapping[str, Sequence[Sequence[int]]], records: int) -> None:
+    def _create(self, topics: Mapping[str, Sequence[Sequence[int]]], records: int, configs: Mapping[str, str]) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         try:
-            wanted = {name: {"assignments": dict(enumerate(map(list, some)))} for name, some in topics.items()}
+            wanted = {
+                name: {"assignments": dict(enumerate(map(list, some))), "configs": dict(configs)}
+                for name, some in topics.items()
+            }
             admin.create_topics(wanted, wait_for_metadata=True)
         finally:
             admin.close()
@@ -130,13 +141,10 @@ class StockCluster:
     def client(self) -> AsyncReassignmentClient:
         return AsyncReassignmentClient(bootstrap_servers=self.bootstrap)
 
-    async def slow_down(self, topic: str) -> None:
-        """Whatever replicas of it move, they copy no more than 16 kB."""
-        rates = {f"{side}.replication.throttled.rate": "1" for side in ("leader", "follower")}
-        lists = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
+    async def _slow_down(self) -> None:
+        rates = {f"{side}.replication.throttled.rate": "1" for side in SIDES}
         async with self.client() as client:
-            done = await client.change_configs({(2, topic): lists})
-            done |= await client.change_configs({(BROKER, str(one)): rates for one in BROKERS})
+            done = await client.change_configs({(BROKER, str(one)): rates for one in BROKERS})
             assert not any(done.values()), done
 
             async def is_known() -> bool:
