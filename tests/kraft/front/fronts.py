@@ -16,6 +16,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     ListPartitionReassignmentsResponse,
 )
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.support.host_port import Address
@@ -119,13 +120,14 @@ async def fronted(
     by_port: bool = False,
     brokers: Sequence[Address] = (),
     limits: ServerLimits | None = None,
+    tls: ReloadedContext | None = None,
 ) -> AsyncIterator[Fronted]:
     ports = cluster.secured if protocol.startswith("SASL") else {one: node.port for one, node in cluster.nodes.items()}
     upstream = Upstream({"bootstrap_servers": cluster.bootstrap}, lambda: True)
     await upstream.start()
     handler = Carrying(upstream)
     settings = FrontSettings(
-        listener=Listener("127.0.0.1", 0, "FRONT", protocol),
+        listener=Listener("127.0.0.1", 0, "FRONT", protocol, tls),
         advertised=Address("127.0.0.1", 0),
         node_id=NODE,
         brokers=brokers or [Address("127.0.0.1", port) for port in ports.values()],

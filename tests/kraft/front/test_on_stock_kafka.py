@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.client import AsyncReassignmentClient, Unreachable
+from kafka_reassign_rpc.client.config_calls import TOPIC
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -22,8 +23,11 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
+from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.server.listener_security import tls_context
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.support.host_port import Address
+from tests.certificates import Authority
 from tests.kraft.front.fronts import ALTER, LIST, NODE, Fronted, fronted
 from tests.kraft.stock_cluster import BROKERS, StockCluster, login_of
 from tests.raw_client import connected
@@ -254,6 +258,50 @@ async def test_kr_9_what_the_front_does_not_have_ends_the_connection_and_a_newer
             assert {one.broker_id for one in found.brokers} == set(BROKERS)
             metadata = await client.call(MetadataRequest(version=1, topics=[]), 1)
             assert (metadata.controller_id, len(metadata.brokers)) == (NODE, len(BROKERS) + 1)
+
+
+async def test_kr_9_over_tls_a_login_is_handed_on_and_a_certificate_alone_is_refused(
+    cluster: StockCluster, tmp_path: Path
+) -> None:
+    ca = Authority("CN=ca")
+    trust = ca.pem_truststore(tmp_path / "ca.pem")
+    own = ca.issue("CN=front").pem_keystore(tmp_path / "front.pem")
+    tls = tls_context("FRONT", TlsConfig.of({**own, **trust, "ssl.client.auth": "requested"}))
+    without = TlsConfig.of(trust).load_client().context
+    certified = TlsConfig.of({**trust, **ca.issue("CN=a").pem_keystore(tmp_path / "a.pem")}).load_client().context
+    async with fronted(cluster, protocol="SASL_SSL", by_port=True, tls=tls) as front:
+        admin = login_of("admin") | {"security_protocol": "SASL_SSL", "ssl_context": certified}
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **admin) as client:
+            await client.list_partition_reassignments()
+            assert not any(
+                isinstance(one, Exception) for one in (await client.describe_broker_configs(BROKERS)).values()
+            )
+        assert [key for key, _ in front.handler.asked] == [LIST]
+    async with fronted(cluster, protocol="SSL", tls=tls) as front:
+        anybody = {"security_protocol": "SSL", "bootstrap_servers": front.bootstrap, "bootstrap_timeout_ms": 1_000}
+        async with AsyncReassignmentClient(**anybody, ssl_context=without) as client:
+            await client.list_partition_reassignments()
+        with pytest.raises(Unreachable):
+            async with AsyncReassignmentClient(**anybody, ssl_context=certified):
+                pass
+        assert front.front.server.stats.connections_unauthenticated
+
+
+async def test_kr_9_large_requests_come_through_with_all_outcomes(cluster: StockCluster) -> None:
+    [topic] = await cluster.create({"large": [[1, 2]]})
+    names = [TopicPartition(topic, one) for one in range(2_500)]
+    async with fronted(cluster, protocol=SASL) as front:
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login_of("admin")) as client:
+            found = await client.alter_partition_reassignments(dict.fromkeys(names, (2, 1)))
+            assert [found[name] for name in names[:1]] == [None]
+            assert {type(found[name]) for name in names[1:]} == {UnknownTopicOrPartition}
+            configs = {(TOPIC, f"no-such-topic-{one}"): {"retention.ms": "1"} for one in range(500)}
+            refused = await client.change_configs(configs)  # relayed
+            assert {type(one) for one in refused.values()} == {UnknownTopicOrPartition}
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login_of("guest")) as guest:
+            with pytest.raises(ClusterAuthorizationFailed):
+                await guest.alter_partition_reassignments(dict.fromkeys(names, (2, 1)))
+        assert [key for key, _ in front.handler.asked] == [ALTER]
 
 
 async def test_kr_9_connections_of_one_address_are_counted(cluster: StockCluster) -> None:
