@@ -2,9 +2,9 @@
 (`Acl.only_for` is empty); a handler asks about the resources that a request names, and knows no authorizer.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple, Protocol
 
-from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.support.bounded_text import word
@@ -13,6 +13,50 @@ from kafka_reassign_rpc.support.counted import first_of
 NAMED = 5
 """Refused resources of a request that are named."""
 LONGEST_NAME = 100
+
+
+class Authorizer(Protocol):
+    """See `core.acls.acl_authorizer`, whose AclAuthorizer is one."""
+
+    @property
+    def super_users(self) -> Set[str]: ...
+
+    def authorize(
+        self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool: ...
+
+    def authorized_operations(
+        self, principal: str, host: str, resource_type: ResourceType, name: str
+    ) -> frozenset[AclOperation]: ...
+
+    def authorize_by_resource_type(
+        self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
+    ) -> bool: ...
+
+
+class ClusterRights(NamedTuple):
+    """The authorizer of one caller, of whom a broker has told what it may do on the cluster. Of other resources nothing
+    is known, so nothing is allowed.
+    """
+
+    allowed: frozenset[AclOperation]
+    super_users: frozenset[str] = frozenset()
+
+    def authorize(
+        self, _principal: str, _host: str, operation: AclOperation, resource_type: ResourceType, _name: str
+    ) -> bool:
+        return operation in self.authorized_operations("", "", resource_type, "")
+
+    def authorized_operations(
+        self, _principal: str, _host: str, resource_type: ResourceType, _name: str
+    ) -> frozenset[AclOperation]:
+        return self.allowed if resource_type is ResourceType.CLUSTER else frozenset()
+
+    def authorize_by_resource_type(
+        self, _principal: str, _host: str, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        return operation in self.authorized_operations("", "", resource_type, "")
+
 
 Denied = tuple[AclOperation, ResourceType, str]
 
@@ -28,7 +72,7 @@ class Access:
     __slots__ = ("_authorizer", "_host", "_principal", "_why_denied", "denied", "refusals", "unlimited")
 
     def __init__(
-        self, authorizer: AclAuthorizer | None = None, principal: str = "", host: str = "", why_denied: str = ""
+        self, authorizer: Authorizer | None = None, principal: str = "", host: str = "", why_denied: str = ""
     ) -> None:
         self._authorizer = authorizer
         self._why_denied = why_denied

@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any, Protocol
 
-from kafka_reassign_rpc.api.access import EVERYTHING, Access
+from kafka_reassign_rpc.api.access import EVERYTHING, Access, Authorizer, ClusterRights
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
 from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.api.ports import Node, obeyed
@@ -109,9 +109,14 @@ class Dispatcher:
 
     def handle(self, request: DecodedRequest, peer: Peer, *, forwarded: bool = False) -> Reply | Awaitable[Reply]:
         """`forwarded`: it came in an envelope, and NotController is raised, for the broker that has sent it."""
-        if self._door is not None and self._apis[request.header.api_key].acl and not self._door.is_open:
+        if (
+            peer.allowed is None
+            and self._door is not None
+            and self._apis[request.header.api_key].acl
+            and not self._door.is_open
+        ):
             return self._once_the_door_is_known(self._door, request, peer, forwarded)
-        authorizer = self._authorizer
+        authorizer: Authorizer | None = self._authorizer if peer.allowed is None else ClusterRights(peer.allowed)
         access = EVERYTHING if authorizer is None else Access(authorizer, peer.principal, java_host(peer.host))
         return self._handle(request, peer, access, forwarded)
 

@@ -292,6 +292,25 @@ async def test_sv_5_a_leased_throttle_also_needs_alter_configs() -> None:
     assert (await ask(ModelNode(A), asked, 1, on_cluster("ALTER", "ALTER_CONFIGS"))).error_code == 0
 
 
+async def test_kr_9_what_a_broker_has_told_of_a_caller_s_rights_decides() -> None:
+    listed = request("ListPartitionReassignments", topics=None, timeout_ms=1)
+    leased = request("AlterPartitionReassignments", topics=[partitions("a", 0)], timeout_ms=1, throttle=1000)
+    alter, describe, configs = AclOperation.ALTER, AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS
+    for authorizer in (None, on_cluster("DESCRIBE", "ALTER", "ALTER_CONFIGS")):
+        for allowed, codes in (
+            ((), (31, 31)),
+            ((describe,), (0, 31)),
+            ((alter, describe), (0, 31)),
+            ((alter, describe, configs), (0, 0)),
+        ):
+            peer = PEER._replace(allowed=frozenset(allowed))
+            found = [
+                (await ask(ModelNode(A), asked, version, authorizer, peer=peer)).error_code
+                for asked, version in ((listed, 0), (leased, 1))
+            ]
+            assert found == list(codes)
+
+
 async def test_sv_5_elections_are_refused_without_a_text() -> None:
     asked = request("ElectLeaders", **SENSIBLE["ElectLeaders"])
     answer = await ask(ModelNode(A), asked, 2, on_cluster("DESCRIBE"))
