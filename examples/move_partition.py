@@ -8,21 +8,21 @@ The target is the whole replica list, preferred leader first. The server leads t
 import sys
 import time
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import KafkaError, MoveTerms, ReassignmentClient, TopicPartition
 
 POLL_SECONDS = 1.0
 
 
 def main(bootstrap: str, topic: str, partition: str, replicas: str) -> int:
     name = TopicPartition(topic, int(partition))
-    target = [int(broker) for broker in replicas.split(",")]
+    target = tuple(map(int, replicas.split(",")))
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
-        result = client.alter_partition_reassignments({name: target}, reason="examples/move_partition.py")
+        result = client.alter_partition_reassignments({name: MoveTerms(target, reason="examples/move_partition.py")})
         error = result[name]
         if error is not None:
             print(f"The controller refused the move: {error}")
             return 1
-        print(f"{name} moves to {target}")
+        print(f"{name} moves to {list(target)}")
         wait(client, name)
         print(f"{name} has moved")
     return 0

@@ -28,13 +28,12 @@ from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_piece
 from kafka_reassign_rpc.api.ports import (
     AlterReassignments,
     AskedItem,
-    CancelMove,
     ItemResult,
     Node,
     required_controller,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, MoveTerms
+from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import ask
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse

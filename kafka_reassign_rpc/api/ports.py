@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -43,12 +43,6 @@ class NodeEndpoint(NamedTuple):
 
 
 # ---------------------------------------------------------------------------------------------------- reassignments
-
-
-class CancelMove(msgspec.Struct, frozen=True, gc=False):
-    """`expected`: the only replicas from which the client wants it; None: any."""
-
-    expected: tuple[int, ...] | None = None
 
 
 AskedItem = tuple[int, MoveTerms | CancelMove]

@@ -77,17 +77,20 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
+from kafka_reassign_rpc.core.state.partition import QUEUE, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 
 __all__ = [
     "MOVING",
     "NO_THROTTLE",
+    "QUEUE",
     "WAITING",
     "ApprovalOutcome",
     "AsyncReassignmentClient",
     "BrokerRepair",
     "BrokerState",
+    "CancelMove",
     "ClusterNode",
     "ControllerState",
     "Event",
@@ -99,6 +102,7 @@ __all__ = [
     "LogDirFailure",
     "LogDirProgressTracker",
     "LogDirs",
+    "MoveTerms",
     "MovedSettings",
     "PartitionInfo",
     "PartitionReassignment",

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
+from kafka_reassign_rpc.client.reassignment_calls import Asked, Moved
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
@@ -134,48 +134,28 @@ class AsyncReassignmentClient:
 
     async def alter_partition_reassignments(
         self,
-        targets: Mapping[Moved, Sequence[int] | None],
+        moves: Mapping[Moved, Asked | Sequence[int] | None],
         *,
         allow_replication_factor_change: bool = True,
-        expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
-        queue: bool = False,
-        throttle: int | None = None,
-        lift_stricter: bool = False,
-        reason: str | None = None,
-        moves_per_broker: int | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """Start or cancel moves (KIP-455).
 
-        targets                           partition -> its target, preferred leader first; None cancels the move
+        moves                             partition -> the terms of its move; a target alone, preferred leader first;
+                                          CancelMove, or None: cancel it
         allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
-        expected_replicas                 partition -> the replicas that the caller believes it has now, in order. Other
-                                          replicas refuse the partition, and the error names them
-        queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
-                                          partition is accepted when its move has a place in the queue
-        throttle                          bytes/s on each broker for the replicas that move, as long as the moves need
-                                          it; then the former configs come back. 0 removes such a throttle from moves
-                                          in flight; None leaves it as it is
-        lift_stricter                     with `throttle`: it replaces a stricter rate that stands, which comes back
-                                          afterwards. Otherwise the stricter one holds
-        reason                            what the moves are for, in up to 1000 characters. Lists of moves and events
-                                          show it
-        moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
-                                          or its leader sends so many. None: only the caps of the cluster count
+
+        All terms of a call differ in `target` and `expected` alone: ValueError otherwise. With the route `QUEUE` the
+        moves join the server's queue (KIP-236) and start in turn; a partition is accepted when its move has a place
+        there. `by` is not sent: the server knows who asks.
 
         Returns None or an error for each partition. Raises UnsupportedHere, and sends nothing, if the controller does
-        not support an option that is used.
+        not support a term that is used.
         """
         return await self._run(
             reassignment_calls.alter_partition_reassignments,
-            targets,
+            moves,
             allow_replication_factor_change=allow_replication_factor_change,
-            expected_replicas=expected_replicas,
-            queue=queue,
-            throttle=throttle,
-            lift_stricter=lift_stricter,
-            reason=reason,
-            moves_per_broker=moves_per_broker,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 

@@ -1,12 +1,15 @@
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
@@ -48,7 +51,7 @@ NO_REASONS = (
 NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
 
 Moved = TypeVar("Moved", bound=tuple[str, int])
-Expected = TypeVar("Expected", bound=tuple[str, int])
+Asked = MoveTerms | CancelMove
 Partitions = Iterable[tuple[str, int]]
 Results = dict[TopicPartition, KafkaError | None]
 
@@ -101,7 +104,7 @@ async def describe_reassignments(
     found = {}
     for each in map(_description, await _describe(router, asked, timeout_ms)):
         found[each.reassignment] = each
-    return {one: replace(found[one], reassignment=one) if one in found else None for one in wanted}
+    return {one: dataclasses.replace(found[one], reassignment=one) if one in found else None for one in wanted}
 
 
 async def _describe(router: RequestRouter, topics: list[_DescribeTopic] | None, timeout_ms: int) -> list[_Description]:
@@ -177,54 +180,66 @@ async def is_this_server(router: RequestRouter) -> bool:
     return await router.controller_serves(DescribeReassignmentsRequest) >= 0
 
 
+def needs_our_server(terms: MoveTerms) -> str | None:
+    """The text for a stock controller, which would ignore what is asked for; None: it does all of it."""
+    asked = (
+        (terms.expected is not None, NO_EXPECTATIONS),
+        (terms.route == QUEUE, NO_QUEUE),
+        (terms.throttle is not None, NO_LEASES),
+        (terms.reason, NO_REASONS),
+    )
+    return next((text for is_asked, text in asked if is_asked), None)
+
+
+def _terms_of_all(asked: Iterable[Asked]) -> MoveTerms:
+    """What a request says once, for all its moves. Raises ValueError."""
+    found = {replace(one, target=(), expected=None, by=None) for one in asked if isinstance(one, MoveTerms)}
+    if len(found) > 1:
+        raise ValueError("the moves of one call have one route, reason, throttle and cap: use several calls")
+    terms = found.pop() if found else MoveTerms(())
+    if terms.route not in (RPC, QUEUE):
+        raise ValueError(f"clients start moves by the routes {RPC} and {QUEUE}, not by {terms.route}")
+    return terms
+
+
 async def alter_partition_reassignments(
     router: RequestRouter,
-    targets: Mapping[Moved, Sequence[int] | None],
+    moves: Mapping[Moved, Asked | Sequence[int] | None],
     *,
     allow_replication_factor_change: bool,
-    expected_replicas: Mapping[Expected, Sequence[int]] | None,
-    queue: bool,
     timeout_ms: int,
-    throttle: int | None = None,
-    lift_stricter: bool = False,
-    reason: str | None = None,
-    moves_per_broker: int | None = None,
 ) -> Results:
-    if not targets:
+    if not moves:
         return {}
-    asked = (
-        (expected_replicas, NO_EXPECTATIONS),
-        (queue, NO_QUEUE),
-        (throttle is not None, NO_LEASES),
-        (reason, NO_REASONS),
-    )
-    needs = next((Needs(DescribeReassignmentsRequest, otherwise) for wanted, otherwise in asked if wanted), None)
-    if lift_stricter:  # as old as that API
+    wanted = {name: _asked(one) for name, one in moves.items()}
+    terms = _terms_of_all(wanted.values())
+    expected = next((one.expected for one in wanted.values() if one.expected is not None), None)
+    otherwise = needs_our_server(replace(terms, expected=expected))
+    needs = None if otherwise is None else Needs(DescribeReassignmentsRequest, otherwise)
+    if terms.lifts:  # as old as that API
         needs = Needs(DoCommandRequest, NO_LIFTS)
-    expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> ApiMessage:
         if version < 1 and not allow_replication_factor_change:
             raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)
         topics: dict[str, list[_Partition]] = {}
-        for partition, replicas in targets.items():
-            name, index = partition
+        for (name, index), one in wanted.items():
             topics.setdefault(name, []).append(
                 _Partition(
                     partition_index=index,
-                    replicas=None if replicas is None else list(replicas),
-                    expected_replicas=list(expected[partition]) if partition in expected else None,
+                    replicas=list(one.target) if isinstance(one, MoveTerms) else None,
+                    expected_replicas=None if one.expected is None else list(one.expected),
                 )
             )
         return AlterPartitionReassignmentsRequest(
             timeout_ms=timeout_ms,
             allow_replication_factor_change=allow_replication_factor_change,
             topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
-            queue=queue,
-            throttle=-1 if throttle is None else throttle,
-            lift_stricter=lift_stricter,
-            reason=reason or None,
-            moves_per_broker=-1 if moves_per_broker is None else moves_per_broker,
+            queue=terms.route == QUEUE,
+            throttle=-1 if terms.throttle is None else terms.throttle,
+            lift_stricter=terms.lifts,
+            reason=terms.reason or None,
+            moves_per_broker=-1 if terms.moves_per_broker is None else terms.moves_per_broker,
         )
 
     answer = await router.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True, needs=needs)
@@ -234,6 +249,12 @@ async def alter_partition_reassignments(
         for topic in answer.responses
         for one in topic.partitions
     }
+
+
+def _asked(one: Asked | Sequence[int] | None) -> Asked:
+    if one is None:
+        return CancelMove()
+    return one if isinstance(one, MoveTerms | CancelMove) else MoveTerms(tuple(one))
 
 
 def by_topic(partitions: Partitions) -> dict[str, list[int]]:

@@ -3,16 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica, TopicPartition, throttle_configs
-from kafka_reassign_rpc.client.reassignment_calls import (
-    NO_EXPECTATIONS,
-    NO_LEASES,
-    NO_QUEUE,
-    NO_REASONS,
-    NO_REPLICATION_FACTOR_GUARD,
-    Results,
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    MoveTerms,
+    ReassignmentClient,
+    Replica,
+    TopicPartition,
+    throttle_configs,
 )
+from kafka_reassign_rpc.client.reassignment_calls import NO_REPLICATION_FACTOR_GUARD, Results, needs_our_server
 from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
+from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
 from kafka_reassign_rpc.reassign_command import (
     action_watch,
@@ -62,28 +63,26 @@ def of_file(context: ActionContext) -> ReassignmentFile:
     return parse_executable_reassignment(read_file(context.options.value("reassignment-json-file") or ""))
 
 
-class Terms(NamedTuple):
-    """What the controller is asked for beside the targets.
-
-    may_change   a replication factor may change
-    expected     the replicas that partitions must have
-    lease        bytes/s of a throttle that the controller keeps; None: none
-    lifts        the lease replaces a stricter rate that stands
+class Wanted(NamedTuple):
+    """`moves`: by partition its terms, which differ in target and expected replicas alone. `may_change`: a replication
+    factor may change.
     """
 
-    may_change: bool
-    expected: Assignment
-    queue: bool
-    lease: int | None
-    reason: str | None
-    lifts: bool = False
+    moves: Mapping[TopicPartition, MoveTerms]
+    may_change: bool = True
+
+    @property
+    def terms(self) -> MoveTerms:
+        """Of any move. None expects or all do."""
+        return next(iter(self.moves.values()))
 
 
 def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> None:
     options = context.options
     if queue and reassignment.log_dirs:
         raise CommandFailed(NO_LOG_DIRS)
-    terms = _terms(context, reassignment, queue=queue)
+    wanted = _wanted(context, reassignment, queue=queue)
+    lease, lifts = wanted.terms.throttle, wanted.terms.lifts
     rate, log_dir_rate = options.number("throttle"), options.number("replica-alter-log-dirs-throttle")
     timeout_ms = options.number("timeout")
     client = context.client
@@ -101,23 +100,23 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     if not is_dry:
         _say_current(context, current, {} if queue else present_log_dirs(client, current, racks))
     # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
-    unsupported = unsupported_option(client, terms)
+    unsupported = unsupported_option(client, wanted)
     if unsupported is not None:
         raise _refused(dict.fromkeys(targets, unsupported))
     warn_of_racks(targets, current, in_flight, racks)
-    have_throttle = rate >= 0 if terms.lease is None else terms.lease > 0
+    have_throttle = rate >= 0 if lease is None else lease > 0
     warn_of_targets(client, targets, current, in_flight, have_throttle=have_throttle)
     produce_rates = ProduceRateCheck(client, targets, in_flight, rate)
     if is_dry:
         before = {name: tuple(standing(found, in_flight.get(name))) for name, found in current.items()}
         dry_run.show(context, targets, before)
-        if terms.lease:
-            _say_what_holds(context, terms.lease, standing_rates(client, concerned), concerned, lifts=terms.lifts)
-        refused = dry_run.refused(targets, before, current, terms.expected, may_change=terms.may_change)
+        if lease:
+            _say_what_holds(context, lease, standing_rates(client, concerned), concerned, lifts=lifts)
+        refused = dry_run.refused(wanted.moves, before, current, may_change=wanted.may_change)
     else:
         of_moves = throttle_configs.all_moves(in_flight, targets, current)
-        _throttle(context, reassignment, of_moves, -1 if terms.lease is not None else rate, log_dir_rate)
-        refused = _start(context, targets, concerned, terms)
+        _throttle(context, reassignment, of_moves, -1 if lease is not None else rate, log_dir_rate)
+        refused = _start(context, wanted, concerned)
     if refused:
         raise _refused(refused)
     if is_dry:
@@ -140,7 +139,7 @@ def _say_current(context: ActionContext, current: Assignment, log_dirs: Mapping[
     context.output.collect(current=assignment_document(current, log_dirs))
 
 
-def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> Terms:
+def _wanted(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> Wanted:
     options = context.options
     lease = options.number("throttle") if options.has("lease") else None
     if lease is not None and lease < 0:
@@ -149,25 +148,27 @@ def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: boo
     if lifts and not lease:
         raise CommandFailed(set_and_clear_throttles.LIFT_NEEDS_LEASE)
     expected = expected_replicas(reassignment, options.value("expect-current")) if options.has("expect-current") else {}
-    may_change = not options.has("disallow-replication-factor-change")
-    return Terms(may_change, expected, queue, lease, options.value("reason"), lifts)
+    route, reason = QUEUE if queue else RPC, options.value("reason") or ""
+    moves = {
+        name: MoveTerms(target, route, reason, lease, lifts, expected=expected.get(name))
+        for name, target in reassignment.targets.items()
+    }
+    return Wanted(moves, may_change=not options.has("disallow-replication-factor-change"))
 
 
-def _start(
-    context: ActionContext, targets: Assignment, brokers: Collection[int], terms: Terms
-) -> dict[TopicPartition, str]:
+def _start(context: ActionContext, wanted: Wanted, brokers: Collection[int]) -> dict[TopicPartition, str]:
     """Returns why partitions were refused. `brokers`: those that the moves concern."""
-    output = context.output
-    standing_before = standing_rates(context.client, brokers) if terms.lease else None
-    refused = _refusals(start(context, targets, terms))
-    if terms.lease is not None and len(refused) < len(targets):
-        output.collect(throttle=terms.lease, lease=True)
+    output, terms = context.output, wanted.terms
+    standing_before = standing_rates(context.client, brokers) if terms.throttle else None
+    refused = _refusals(start(context, wanted))
+    if terms.throttle is not None and len(refused) < len(wanted.moves):
+        output.collect(throttle=terms.throttle, lease=True)
         if standing_before is None:
             output.line(set_and_clear_throttles.LEASE_ENDED)
         else:
-            _say_what_holds(context, terms.lease, standing_before, brokers, lifts=terms.lifts)
-    accepted = [partition_fields(partition) for partition in sorted(targets) if partition not in refused]
-    output.collect(**{"queued" if terms.queue else "started": accepted})
+            _say_what_holds(context, terms.throttle, standing_before, brokers, lifts=terms.lifts)
+    accepted = [partition_fields(partition) for partition in sorted(wanted.moves) if partition not in refused]
+    output.collect(**{"queued" if terms.route == QUEUE else "started": accepted})
     return refused
 
 
@@ -203,33 +204,22 @@ def _throttle(
         context.output.collect(replica_alter_log_dirs_throttle=log_dir_rate)
 
 
-def unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
+def unsupported_option(client: ReassignmentClient, wanted: Wanted) -> str | None:
     """None if the controller can do what the options ask for."""
-    if not terms.may_change and not client.can_forbid_replication_factor_change():
+    if not wanted.may_change and not client.can_forbid_replication_factor_change():
         return NO_REPLICATION_FACTOR_GUARD
-    if terms.expected and not client.can_compare_replicas():
-        return NO_EXPECTATIONS
-    if terms.queue and not client.can_queue():
-        return NO_QUEUE
-    if terms.lease is not None and not client.can_lease_throttles():
-        return NO_LEASES
-    return NO_REASONS if terms.reason and not client.can_keep_reasons() else None
+    needed = needs_our_server(wanted.terms)
+    return needed if needed is not None and not client.can_compare_replicas() else None
 
 
-def start(context: ActionContext, targets: Assignment, terms: Terms) -> Results:
+def start(context: ActionContext, wanted: Wanted) -> Results:
     """An error of the whole request counts for every partition, as in Java."""
     try:
         return context.client.alter_partition_reassignments(
-            targets,
-            allow_replication_factor_change=terms.may_change,
-            expected_replicas=terms.expected,
-            queue=terms.queue,
-            throttle=terms.lease,
-            lift_stricter=terms.lifts,
-            reason=terms.reason,
+            wanted.moves, allow_replication_factor_change=wanted.may_change
         )
     except KafkaError as error:
-        return dict.fromkeys(targets, error)
+        return dict.fromkeys(wanted.moves, error)
 
 
 def expected_replicas(reassignment: ReassignmentFile, path: str | None) -> Assignment:

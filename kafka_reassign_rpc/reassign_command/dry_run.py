@@ -1,6 +1,8 @@
 """What --dry-run shows in place of starting moves."""
 
-from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.client import MoveTerms, PartitionReassignment, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.action_describe_topic import brokers, comes_and_goes
 from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
@@ -39,7 +41,7 @@ def show(context: ActionContext, targets: Assignment, current: Assignment) -> No
 
 
 def refused(
-    targets: Assignment, before: Assignment, current: Assignment, expected: Assignment, *, may_change: bool
+    moves: Mapping[TopicPartition, MoveTerms], before: Assignment, current: Assignment, *, may_change: bool
 ) -> dict[TopicPartition, str]:
     """Says what the options of this command line make the controller refuse.
 
@@ -47,9 +49,9 @@ def refused(
     current    all replicas: the controller compares these with the expected ones
     """
     why = {}
-    for name, target in targets.items():
-        if not may_change and len(target) != len(before[name]):
-            why[name] = f"The replication factor is changed from {len(before[name])} to {len(target)}"
-        elif name in expected and expected[name] != current[name]:
-            why[name] = f"It has the replicas {brokers(current[name])}, not {brokers(expected[name])} as expected"
+    for name, terms in moves.items():
+        if not may_change and len(terms.target) != len(before[name]):
+            why[name] = f"The replication factor is changed from {len(before[name])} to {len(terms.target)}"
+        elif terms.expected is not None and terms.expected != current[name]:
+            why[name] = f"It has the replicas {brokers(current[name])}, not {brokers(terms.expected)} as expected"
     return why

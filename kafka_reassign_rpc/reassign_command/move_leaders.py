@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.client import PartitionInfo, TopicPartition
+from kafka_reassign_rpc.client import MoveTerms, PartitionInfo, TopicPartition
 from kafka_reassign_rpc.reassign_command import action_execute, started_moves
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.action_describe_topic import brokers
@@ -47,12 +47,16 @@ def _put_in_order(
     changed = {name: target for name, target in targets.items() if target != found[name].replicas}
     if not changed:
         return frozenset()
-    expected = {name: found[name].replicas for name in changed} if context.client.can_compare_replicas() else {}
-    terms = action_execute.Terms(True, expected, False, None, context.options.value("reason"))
-    unsupported = action_execute.unsupported_option(context.client, terms)
+    compares, reason = context.client.can_compare_replicas(), context.options.value("reason") or ""
+    moves = {
+        name: MoveTerms(target, reason=reason, expected=found[name].replicas if compares else None)
+        for name, target in changed.items()
+    }
+    wanted = action_execute.Wanted(moves)
+    unsupported = action_execute.unsupported_option(context.client, wanted)
     if unsupported is not None:
         raise TerseFailure(unsupported)
-    results = action_execute.start(context, changed, terms)
+    results = action_execute.start(context, wanted)
     _fail("Error reassigning partition(s)", {name: error.message for name, error in results.items() if error})
     waiting = started_moves.waiting_of(context.client, list(changed))
     if waiting.moves:

@@ -15,7 +15,6 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
-    CancelMove,
     CreatedTopic,
     ItemResult,
     LogDir,
@@ -49,7 +48,7 @@ from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
-from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic

@@ -12,10 +12,10 @@ from kafka_reassign_rpc.api.a45_alter_partition_reassignments import API
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, NUMBERS
-from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove
+from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, CancelMove, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, AskedItem, CancelMove, ItemResult
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, AskedItem, ItemResult
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commands import alter_reassignments_command, cluster_commands, leadership_commands
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead, StartQueuedMoves
@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import KafkaError, MoveTerms, ReassignmentClient, TopicPartition
 from tests.stock.process import LoggedProcess
 from tests.waiting import eventually
 
@@ -67,8 +67,8 @@ async def test_cancel_all_moves_gives_each_partition_its_original_replicas_back(
     before = {
         partition: replicas(client, partition) for partition in (TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2))
     }
-    targets = {partition: other_brokers(current) for partition, current in before.items()}
-    assert client.alter_partition_reassignments(targets, throttle=SLOW) == dict.fromkeys(targets)
+    moves = {name: MoveTerms(tuple(other_brokers(current)), throttle=SLOW) for name, current in before.items()}
+    assert client.alter_partition_reassignments(moves) == dict.fromkeys(moves)
 
     ended = run("cancel_all_moves.py", bootstrap)
 

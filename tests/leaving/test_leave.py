@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import QUEUE, AsyncReassignmentClient, MoveTerms, TopicPartition
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -85,7 +85,7 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
         async with AsyncReassignmentClient(bootstrap_servers=address) as client:
             assert set((await client.alter_partition_reassignments({TopicPartition(*held): None})).values()) == {None}
             await client.alter_partition_reassignments(
-                {TopicPartition(*held): targets[held]}, queue=True, reason="later"
+                {TopicPartition(*held): MoveTerms(tuple(targets[held]), QUEUE, "later")}
             )
             assert (await client.hold(requests=["later"], reason="not now")).changed == 1
         leaving = Leaving(cluster.connect, "--export", str(file), "--hand-over")

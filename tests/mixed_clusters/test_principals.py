@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, client_configs
+from kafka_reassign_rpc.client import KafkaError, MoveTerms, ReassignmentClient, client_configs
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, NoReassignmentInProgress
 from kafka_reassign_rpc.core.state.broker import Endpoint
@@ -64,7 +64,7 @@ def only(results: Mapping[Any, KafkaError | None]) -> None:
 
 def lease(client: ReassignmentClient) -> None:
     """A move with a throttle of its own, which changes configs."""
-    only(client.alter_partition_reassignments({("t", 0): [2]}, throttle=10_000_000))
+    only(client.alter_partition_reassignments({("t", 0): MoveTerms((2,), throttle=10_000_000)}))
 
 
 CALLS: Mapping[str, Call] = {
@@ -227,8 +227,8 @@ async def test_sv_5_acls_hold_for_users_by_scram_and_by_certificate_and_events_n
     second = await secured.serve("second", "--broker-id", "1001", listeners=LISTENERS)
     await guarded.controlled_by(second)
     assert await guarded.what_each_may() == MAY
-    back = {("t", 0): [1]}
-    assert await guarded.call("alice", lambda c: only(c.alter_partition_reassignments(back, reason="home"))) is None
+    back = {("t", 0): MoveTerms((1,), reason="home")}
+    assert await guarded.call("alice", lambda c: only(c.alter_partition_reassignments(back))) is None
     await eventually(lambda: guarded.events("second", "move.completed"))
     (started,) = guarded.events("second", "move.started")
     assert {name: started.get(name) for name in ("principal", "listener", "mechanism", "address", "reason")} == {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.client import ReassignmentClient, client_configs
+from kafka_reassign_rpc.client import QUEUE, MoveTerms, ReassignmentClient, client_configs
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority
@@ -174,9 +174,9 @@ async def test_mg_2_leave_is_killed_and_run_again_on_a_secured_cluster_and_nothi
 
 def start_and_queue(configs: dict[str, object]) -> None:
     with ReassignmentClient(**configs) as client:
-        started = client.alter_partition_reassignments({("left", 0): [2]}, throttle=1_000)
+        started = client.alter_partition_reassignments({("left", 0): MoveTerms((2,), throttle=1_000)})
         client.disable()
-        queued = client.alter_partition_reassignments({("left", 1): [1]}, queue=True)
+        queued = client.alter_partition_reassignments({("left", 1): MoveTerms((1,), QUEUE)})
     assert {*started.values(), *queued.values()} == {None}
 
 

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from kafka_reassign_rpc.client import (
+    QUEUE,
     ClusterNode,
     KafkaError,
     LogDirs,
+    MoveTerms,
     PartitionInfo,
     PartitionReassignment,
     ReplicaLogDir,
@@ -38,6 +40,27 @@ Results = dict[TopicPartition, KafkaError | None]
 AT_ONCE = PollIntervals(poll=0, health=0, mismatch=0, arrival=0, confirm=0, patience=20, sizes=0.25)
 
 
+class Altered(NamedTuple):
+    """What a client has asked for. A target of None: a cancel."""
+
+    targets: dict[TopicPartition, Replicas | None]
+    moves: Mapping[TopicPartition, MoveTerms | None]
+    may_change_factor: bool
+
+    @property
+    def expected(self) -> dict[TopicPartition, Replicas]:
+        return {name: one.expected for name, one in self.moves.items() if one is not None and one.expected is not None}
+
+    @property
+    def terms(self) -> MoveTerms:
+        """Of its first move."""
+        return next(one for one in self.moves.values() if one is not None)
+
+
+def targets_of(moves: Mapping[TopicPartition, MoveTerms | None]) -> dict[TopicPartition, Replicas | None]:
+    return {name: None if one is None else one.target for name, one in moves.items()}
+
+
 class SimulatedCluster:
     """Partitions of topic t by number.
 
@@ -47,7 +70,7 @@ class SimulatedCluster:
     errors     by call: what it raises, one after the other, before it works
     refusals   by partition: how its alterations are refused, one after the other, before they are accepted
     late       so many descriptions of topics show the state before any move
-    altered    the alterations: targets, and options
+    altered    the alterations
     checks     descriptions of the whole cluster
     compares   it compares expected replicas
     queues     it has a queue, and is a kafka-reassign-rpc server in that respect
@@ -73,7 +96,7 @@ class SimulatedCluster:
         self.errors: dict[str, list[Exception]] = {}
         self.refusals: dict[TopicPartition, list[KafkaError]] = {}
         self.late = 0
-        self.altered: list[tuple[dict[TopicPartition, Replicas | None], dict[str, Any]]] = []
+        self.altered: list[Altered] = []
         self.asked_for_sizes: list[tuple[list[int], int]] = []
         self.checks = 0
         self.topic_id = "G0t9a_-TS8qWlG5x3Nqf1A"
@@ -193,36 +216,37 @@ class SimulatedCluster:
         return {name: ReplicaLogDir(size=size if broker in self.replicas[name] else 0) for name in names}
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, Replicas | None], **options: Any
+        self, moves: Mapping[TopicPartition, MoveTerms | None], *, allow_replication_factor_change: bool = True
     ) -> Results:
-        self.altered.append((dict(targets), options))
+        self.altered.append(Altered(targets_of(moves), moves, allow_replication_factor_change))
         self._called("alter")
-        return {name: self._alter(name, target, options) for name, target in targets.items()}
+        return {name: self._alter(name, terms) for name, terms in moves.items()}
 
-    def _alter(self, name: TopicPartition, target: Replicas | None, options: Mapping[str, Any]) -> KafkaError | None:
+    def _alter(self, name: TopicPartition, terms: MoveTerms | None) -> KafkaError | None:
         if self.refusals.get(name):
             return self.refusals[name].pop(0)
-        if target is None:
+        if terms is None:
             return NoReassignmentInProgress() if self.moves.pop(name, None) is None else None
-        if self.disabled is not None and not options.get("queue"):
+        queue, target = terms.route == QUEUE, terms.target
+        if self.disabled is not None and not queue:
             return PolicyViolation(self.disabled)
         standing = self.replicas[name]
         adding = tuple(broker for broker in target if broker not in standing)
         removing = tuple(broker for broker in standing if broker not in target)
-        expected = (options["expected_replicas"] or {}).get(name)
-        if expected is not None and expected != (self.moves[name].replicas if name in self.moves else standing):
+        if terms.expected not in (None, self.moves[name].replicas if name in self.moves else standing):
             return InvalidReplicaAssignment(f"it has {standing}")
         if not adding and not removing:  # Kafka ends it at once, and the leader stays
             self.leaders.setdefault(name, standing[0])
             self.replicas[name] = target
             return None
         known = self.moves.get(name)
-        if known is not None and known.target == target and (options.get("queue") or not known.is_waiting):
+        if known is not None and known.target == target and (queue or not known.is_waiting):
             return None  # another throttle
-        move = PartitionReassignment(standing, adding, removing, reason=options["reason"] or "", state="waiting")
-        if options.get("queue"):
-            self._own_caps[name] = options["moves_per_broker"]
-        self.moves[name] = move if options.get("queue") else self._moving(target, move)
+        move = PartitionReassignment(standing, adding, removing, reason=terms.reason, state="waiting")
+        if queue:
+            assert terms.moves_per_broker is not None
+            self._own_caps[name] = terms.moves_per_broker
+        self.moves[name] = move if queue else self._moving(target, move)
         return None
 
     def cancel_partition_reassignments(self, partitions: Iterable[TopicPartition]) -> Results:

@@ -86,9 +86,9 @@ def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_moved_too(tmp_path: Pat
     told = "2 partitions came to brokers 1, 2 meanwhile: t-7, t-8"
     assert run(drain(tmp_path / "p"), here, by_batch=by_batch, throttle=5_000_000) == [CORDONED, told, *EMPTY]
     assert [set(here.replicas[TopicPartition("t", index)]) for index in (7, 8)] == [{3, 4}, {3, 4}]
-    rest = [options for targets, options in here.altered if ("t", 7) in targets]
-    assert {options["throttle"] for options in rest} == {5_000_000}
-    assert all(options["expected_replicas"] == {("t", 7): (1, 3), ("t", 8): (4, 1)} for options in rest)
+    rest = [one for one in here.altered if ("t", 7) in one.targets]
+    assert {one.terms.throttle for one in rest} == {5_000_000}
+    assert all(one.expected == {("t", 7): (1, 3), ("t", 8): (4, 1)} for one in rest)
 
 
 def test_dh_2_what_has_nowhere_to_go_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_dh_2_what_came_meanwhile_goes_to_no_cordoned_broker(tmp_path: Path) -> 
     here = cluster(p7=(1, 3))
     here.cordoned_ones = {1, 2, 4}
     assert run_to_a_rest(drain(tmp_path / "p"), here)[1] == "broker 1 is not empty: it has 1 replica (t-7)"
-    assert not [targets for targets, _ in here.altered if ("t", 7) in targets], "no broker may take it"
+    assert not [one for one in here.altered if ("t", 7) in one.targets], "no broker may take it"
 
 
 def test_dh_2_no_cordon_drains_without_and_a_drain_of_topics_alone_cordons_nothing(tmp_path: Path) -> None:

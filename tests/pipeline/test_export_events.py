@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, ReassignmentDescription, Unreachable
+from kafka_reassign_rpc.client import ClusterNode, MoveTerms, ReassignmentClient, ReassignmentDescription, Unreachable
 from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events
@@ -239,7 +239,8 @@ async def test_dp_5_the_end_of_a_real_move_tells_what_it_has_copied(client: Reas
         return found if found and found.copied_bytes.get(other) else None
 
     def move(throttle: int) -> None:
-        assert not any(client.alter_partition_reassignments(target, throttle=throttle).values())
+        moves = {name: MoveTerms(tuple(to), throttle=throttle) for name, to in target.items()}
+        assert not any(client.alter_partition_reassignments(moves).values())
 
     move(1_000_000)
     size = (await eventually(sampled)).total_bytes

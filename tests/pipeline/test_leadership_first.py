@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable
+from kafka_reassign_rpc.client import KafkaError, MoveTerms, ReassignmentClient, TopicPartition, Unreachable
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, read_batch
@@ -32,11 +32,11 @@ def test_dp_7_the_first_leader_is_put_first_and_elected_before_the_copy_begins(t
     made, copied_from = cluster(), set[int]()
     made.on_list = lambda: copied_from.update(made.leaders.get(name, -1) for name in made.moves if name == A)
     assert submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, by_batch=by_batch).execute() == 2
-    (reorder, before), (move, after) = made.altered
-    assert (reorder, before["expected_replicas"]) == ({A: (3, 1, 2)}, {A: (1, 2, 3)})
+    reorder, move = made.altered
+    assert (reorder.targets, reorder.expected) == ({A: (3, 1, 2)}, {A: (1, 2, 3)})
     assert made.elected[0] == {A}
     assert copied_from == {3}
-    assert (move, after["expected_replicas"]) == ({A: (4, 2, 3), B: (4, 3)}, {A: (3, 1, 2), B: (1, 3)})
+    assert (move.targets, move.expected) == ({A: (4, 2, 3), B: (4, 3)}, {A: (3, 1, 2), B: (1, 3)})
     assert made.replicas == {A: (4, 2, 3), B: (4, 3)}
 
 
@@ -98,11 +98,11 @@ def test_dp_7_a_first_of_the_target_that_cannot_lead_costs_one_line_and_the_next
 @pytest.mark.parametrize("stage", ["reordered", "elected", "moving", "done"])
 def test_dp_7_a_run_that_was_killed_at_any_stage_goes_on_from_there(tmp_path: Path, by_batch: bool, stage: str) -> None:
     made = cluster()
-    made.alter_partition_reassignments({A: (3, 1, 2)}, expected_replicas=None, reason=None)
+    made.alter_partition_reassignments({A: MoveTerms((3, 1, 2))})
     if stage != "reordered":
         made.elect_preferred_leaders([A])
     if stage in ("moving", "done"):
-        made.alter_partition_reassignments({A: (4, 2, 3)}, expected_replicas=None, reason=None)
+        made.alter_partition_reassignments({A: MoveTerms((4, 2, 3))})
     if stage == "done":
         made.end(A)
     made.altered.clear()
@@ -115,8 +115,8 @@ def test_dp_7_a_run_that_was_killed_at_any_stage_goes_on_from_there(tmp_path: Pa
     is_left = stage in ("reordered", "elected")
     assert begun == 1 + is_left
     assert made.elected == ([{A}, {A}] if is_left else [{A}])
-    [(_, options)] = made.altered
-    assert options["expected_replicas"] == ({A: (3, 1, 2)} if is_left else {}) | {B: (1, 3)}
+    [asked] = made.altered
+    assert asked.expected == ({A: (3, 1, 2)} if is_left else {}) | {B: (1, 3)}
 
 
 @pytest.mark.parametrize("answer", [None, Unreachable("no answer")])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli.submit_command import _how_to_cancel
-from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.client import QUEUE, MoveTerms, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
@@ -23,7 +23,7 @@ BOTH_WAYS = pytest.mark.parametrize("by_batch", [False, True], ids=["as_others_e
 def with_a_move_to_a_lost_broker() -> SimulatedCluster:
     """The move of A is in flight to broker 5, which is lost; broker 1 sends it."""
     made = SimulatedCluster(dict.fromkeys(range(4), (1,)), {1, 2, 3, 5})
-    made.alter_partition_reassignments({A: (5,)}, expected_replicas=None, reason=None)
+    made.alter_partition_reassignments({A: MoveTerms((5,))})
     made.live.discard(5)
     made.altered.clear()
     return made
@@ -124,8 +124,7 @@ def test_dp_4_a_move_to_a_lost_broker_that_is_cancelled_is_waited_for_no_more(tm
 def test_dp_4_a_move_that_waits_in_the_queue_for_a_lost_broker_is_taken_back_as_submit_stops(tmp_path: Path) -> None:
     made = SimulatedCluster(dict.fromkeys(range(4), (1,)), {1, 2, 3})
     made.queues = True
-    queued = {"queue": True, "moves_per_broker": 0, "expected_replicas": None, "reason": None}
-    made.alter_partition_reassignments({A: (5,)}, **queued)
+    made.alter_partition_reassignments({A: MoveTerms((5,), QUEUE, moves_per_broker=0)})
     with pytest.raises(SubmitStopped, match="1 move waits for broker 5"):
         submission(made, tmp_path / "p", BATCH).execute(accept_health=True)
     assert made.moves == {}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.cli.submit_command import _how_to_restore_order
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import KafkaError, MoveTerms, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
@@ -25,7 +25,7 @@ from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.reassign_command.main import main as kafka_reassign
 from tests.pipeline.plans import Moves, write_plan
-from tests.pipeline.simulated_cluster import AT_ONCE, Results, SimulatedCluster, submission
+from tests.pipeline.simulated_cluster import AT_ONCE, Results, SimulatedCluster, submission, targets_of
 from tests.pipeline.test_leadership_first import BATCH, BOTH_WAYS, FIRST, A, B, cluster, leader_of
 from tests.pipeline.test_submit import assignment, cluster_id, in_flight, rotated_batches, submit, wait_until_assigned
 from tests.waiting import eventually
@@ -60,8 +60,8 @@ def test_dp_7_a_move_that_the_controller_refuses_leaves_the_order_and_the_leader
     must_be_as_before(made)
     assert made.elected == [{A}, {A}]
     assert made.replicas[B] == ((1, 3) if by_batch else (4, 3))
-    [(targets, options)] = [one for one in made.altered if one[0].get(A) == (1, 2, 3)]
-    assert (targets, options["expected_replicas"]) == ({A: (1, 2, 3)}, {A: (3, 1, 2)}), "compare-and-set"
+    [back] = [one for one in made.altered if one.targets.get(A) == (1, 2, 3)]
+    assert (back.targets, back.expected) == ({A: (1, 2, 3)}, {A: (3, 1, 2)}), "compare-and-set"
 
 
 def test_dp_7_the_order_is_restored_while_other_moves_of_the_plan_go_on(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_dp_7_moves_that_are_taken_back_from_the_queue_get_their_order_back_and_
     run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=PlanCaps(1, 100))
     with pytest.raises(type(end)):
         run.execute()
-    waited = {name for targets, _ in made.altered for name in targets if name not in made.moves}
+    waited = {name for one in made.altered for name in one.targets if name not in made.moves}
     assert waited
     assert made.moves
     for name in made.replicas:
@@ -149,10 +149,10 @@ def test_dp_7_an_end_between_the_new_order_and_the_move_restores_the_order(
 ) -> None:
     made, ends = cluster(), [end("…")]
 
-    def alter(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
+    def alter(moves: Mapping[TopicPartition, Any], **options: Any) -> Results:
         if A in made.leaders and ends:
             raise ends.pop()
-        return asked(targets, **options)
+        return asked(moves, **options)
 
     asked, made.alter_partition_reassignments = made.alter_partition_reassignments, alter  # type: ignore[method-assign]
     run = submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, by_batch=by_batch)
@@ -166,7 +166,7 @@ def test_dp_7_an_end_between_the_new_order_and_the_move_restores_the_order(
 @BOTH_WAYS
 def test_dp_7_a_run_that_stops_restores_the_order_that_a_killed_one_left(tmp_path: Path, by_batch: bool) -> None:
     made = cluster()
-    made.alter_partition_reassignments({A: (3, 1, 2)}, expected_replicas=None, reason=None)
+    made.alter_partition_reassignments({A: MoveTerms((3, 1, 2))})
     made.elect_preferred_leaders([A])
     made.on_list = lambda: made.live.discard(4)
     with pytest.raises(SubmitStopped, match="broker 4 lost"):
@@ -182,10 +182,10 @@ def test_dp_7_a_move_that_is_refused_for_the_moment_for_too_long_leaves_the_orde
     once_reordered(made, lambda: made.refusals.update({A: [NotController()] * 10**6}))
     asked = made.alter_partition_reassignments
 
-    def alter(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
-        if targets.get(A) == (1, 2, 3):
+    def alter(moves: Mapping[TopicPartition, Any], **options: Any) -> Results:
+        if targets_of(moves).get(A) == (1, 2, 3):
             made.refusals.clear()
-        return asked(targets, **options)
+        return asked(moves, **options)
 
     made.alter_partition_reassignments = alter  # type: ignore[method-assign]
     soon = replace(AT_ONCE, patience=0.1, poll=0.01)
@@ -219,10 +219,10 @@ def test_dp_7_a_partition_that_changes_as_its_order_is_restored_is_not_touched_a
     once_reordered(made, lambda: made.refusals.update({A: [PolicyViolation("not here")]}))
     asked = made.alter_partition_reassignments
 
-    def alter(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
-        if targets.get(A) == (1, 2, 3):
+    def alter(moves: Mapping[TopicPartition, Any], **options: Any) -> Results:
+        if targets_of(moves).get(A) == (1, 2, 3):
             made.replicas[A] = (2, 3, 1)
-        return asked(targets, **options)
+        return asked(moves, **options)
 
     made.alter_partition_reassignments = alter  # type: ignore[method-assign]
     run = submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, said=said)
@@ -246,10 +246,10 @@ def test_dp_7_an_order_that_cannot_be_restored_is_a_line_that_hides_no_other_err
     once_reordered(made, refuse_all)
     asked = made.alter_partition_reassignments
 
-    def alter(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
-        if targets.get(A) == (1, 2, 3) and answer is None:
+    def alter(moves: Mapping[TopicPartition, Any], **options: Any) -> Results:
+        if targets_of(moves).get(A) == (1, 2, 3) and answer is None:
             raise PolicyViolation("silent")
-        return asked(targets, **options)
+        return asked(moves, **options)
 
     made.alter_partition_reassignments = alter  # type: ignore[method-assign]
     run = submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, by_batch=by_batch, said=said)
@@ -267,10 +267,10 @@ def test_dp_7_an_interrupt_ends_submit_in_time_where_the_order_cannot_be_restore
     made.raise_at_list(4, KeyboardInterrupt())
     asked, answer = made.alter_partition_reassignments, threading.Event()
 
-    def hang(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
-        if (1, 2) in targets.values():
+    def hang(moves: Mapping[TopicPartition, Any], **options: Any) -> Results:
+        if (1, 2) in targets_of(moves).values():
             answer.wait(60)
-        return asked(targets, **options)
+        return asked(moves, **options)
 
     made.alter_partition_reassignments = hang  # type: ignore[method-assign]
     soon = replace(AT_ONCE, withdrawal=2.0)

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.client import (
     KafkaError,
+    MoveTerms,
     PartitionReassignment,
     ReassignmentClient,
     TopicPartition,
@@ -380,10 +381,10 @@ class RacingClient(ReassignmentClient):
     to: Sequence[int]
     lost = False
 
-    def alter_partition_reassignments(self, targets: Mapping[Any, Any], **options: Any) -> Results:
-        if options.get("expected_replicas") and not self.lost:
+    def alter_partition_reassignments(self, moves: Mapping[Any, Any], **options: Any) -> Results:
+        if any(isinstance(one, MoveTerms) and one.expected is not None for one in moves.values()) and not self.lost:
             super().alter_partition_reassignments({self.victim: self.to})
-        results = super().alter_partition_reassignments(targets, **options)
+        results = super().alter_partition_reassignments(moves, **options)
         if self.lost:
             self.lost = False
             raise Unreachable("The answer is lost.")

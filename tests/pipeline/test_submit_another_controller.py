@@ -11,13 +11,13 @@ import pytest
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.submit_command import _what_goes_on
 from kafka_reassign_rpc.cli.submit_ending import FAILED, carry_out
-from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client import MoveTerms, PartitionReassignment, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_EXPECTATIONS
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
 from tests.pipeline.plans import write_plan
-from tests.pipeline.simulated_cluster import Replicas, Results, SimulatedCluster, moves, submission
+from tests.pipeline.simulated_cluster import Results, SimulatedCluster, moves, submission
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 BATCH = moves(p0=((3, 2), (1, 3)), p1=((3, 2), (1, 3)))
@@ -52,15 +52,15 @@ class Contested(SimulatedCluster):
         return not self.stock
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, Replicas | None], **options: Any
+        self, moves: Mapping[TopicPartition, MoveTerms | None], **options: Any
     ) -> Results:
         if self._at_first:
             self._at_first = False
             self._take_over()
-        if self.stock and None not in targets.values():
+        if self.stock and None not in moves.values():
             self.stock -= 1
             raise UnsupportedHere(NO_EXPECTATIONS)
-        return super().alter_partition_reassignments(targets, **options)
+        return super().alter_partition_reassignments(moves, **options)
 
 
 @BOTH_WAYS
@@ -76,7 +76,7 @@ def test_dp_4_submit_waits_while_another_controller_is_in_charge(
     assert run.execute() == 2
     assert cluster.waited
     assert cluster.replicas == {A: (3, 2), B: (3, 2)}
-    asked = [name for targets, _ in cluster.altered for name in targets]
+    asked = [name for one in cluster.altered for name in one.targets]
     assert sorted(asked) == [A, B], "each is sent once"
     assert any("trying again: The controller is no kafka-reassign-rpc server any more" in line for line in said)
 

@@ -69,7 +69,7 @@ def test_dp_4_moves_that_are_refused_for_the_moment_are_sent_again_and_the_other
     cluster = three_brokers(lists_to_end=20)
     cluster.refusals[A] = [ThrottlingQuotaExceeded(), ThrottlingQuotaExceeded()]
     assert submission(cluster, tmp_path / "p", BATCH).execute() == 2
-    assert [set(targets) for targets, _ in cluster.altered] == [{A, B}, {A}, {A}]
+    assert [set(one.targets) for one in cluster.altered] == [{A, B}, {A}, {A}]
     assert cluster.replicas == {A: (2, 3), B: (3, 2)}
 
 
@@ -111,7 +111,7 @@ def test_dp_4_submit_begins_no_more_where_the_controller_refuses_a_hundred_moves
     cluster.refusals = {name: [PolicyViolation("not here")] for name in names}
     with pytest.raises(PlanDoesNotFit, match="100 moves were left out; the controller refuses too much"):
         submission(cluster, tmp_path / "p", dict.fromkeys(names, ((2, 3), (1, 3)))).execute()
-    assert sum(len(targets) for targets, _ in cluster.altered) == 100, "ten at a time, as many as the plan allows"
+    assert sum(len(one.targets) for one in cluster.altered) == 100, "ten at a time, as many as the plan allows"
 
 
 def test_dp_4_a_lost_answer_is_no_lost_move_and_no_second_one(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_860_5_a_partition_that_changes_after_the_plan_was_read_is_left_out(tmp_
         submission(cluster, tmp_path / "p", BATCH, caps=PlanCaps(1, 1)).execute()
     assert str(refused.value).startswith("p: 1 move was left out; all others are done:\nt-1: ")
     assert cluster.replicas == {A: (2, 3), B: (1, 3)}
-    asked = [options["expected_replicas"] for targets, options in cluster.altered if B in targets]
+    asked = [one.expected for one in cluster.altered if B in one.targets]
     assert asked == ([{B: (3, 1)}] if compares else [])
 
 
@@ -150,10 +150,10 @@ def test_dp_4_a_resumed_submit_changes_the_throttle_of_moves_in_flight_and_in_th
     cluster = three_brokers(lists_to_end=50)
     cluster.moves = {A: PartitionReassignment((2, 3, 1), (2,), (1,)), B: waiting(3, 1)}
     submission(cluster, tmp_path / "p", BATCH, throttle=7).execute()
-    [(targets, options)] = cluster.altered
-    assert targets == {A: (2, 3), B: (3, 2)}
-    assert options["expected_replicas"] == {A: (2, 3, 1), B: (3, 1)}, "as they stand now"
-    assert (options["throttle"], options["allow_replication_factor_change"]) == (7, False)
+    [asked] = cluster.altered
+    assert asked.targets == {A: (2, 3), B: (3, 2)}
+    assert asked.expected == {A: (2, 3, 1), B: (3, 1)}, "as they stand now"
+    assert (asked.terms.throttle, asked.may_change_factor) == (7, False)
 
 
 def test_dp_4_a_throttle_that_cannot_be_changed_is_an_error_that_names_the_moves(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_dp_4_frozen_brokers_do_not_keep_submit_from_checking_the_health_of_the_
 def test_dp_4_a_reason_goes_to_the_controller_and_where_none_is_kept_nothing_begins(tmp_path: Path) -> None:
     for name, called in (("p", "plan p"), ("plan", "plan"), ("plan-7", "plan-7"), ("planets", "plan planets")):
         submission(three := three_brokers(), tmp_path / name, BATCH, reason="OPS-17").execute()
-        [(_, options)] = three.altered
-        assert options["reason"] == f"OPS-17; {called} (rebalance)"
+        [asked] = three.altered
+        assert asked.terms.reason == f"OPS-17; {called} (rebalance)"
     stock = three_brokers()
     stock.keeps_reasons = False
     with pytest.raises(UnsupportedHere, match="does not keep what moves are for"):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from kafka_reassign_rpc.cli.submit_command import _interrupted
-from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.client import QUEUE, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
@@ -42,9 +42,9 @@ def test_dp_7_moves_wait_in_the_queue_with_the_caps_of_the_plan_and_each_is_sent
     assert cluster.replicas == {name: target for name, (target, _) in batch.items()}
     assert cluster.in_flight == 3, "the controller keeps the caps"
     first, *_ = cluster.altered
-    assert (first[1]["queue"], first[1]["moves_per_broker"]) == (True, 3)
-    assert len(first[0]) > 6, "more than may be in flight: the rest waits there"
-    sent = [name for targets, _ in cluster.altered for name in targets]
+    assert (first.terms.route, first.terms.moves_per_broker) == (QUEUE, 3)
+    assert len(first.targets) > 6, "more than may be in flight: the rest waits there"
+    sent = [name for one in cluster.altered for name in one.targets]
     assert sorted(sent) == NAMES
 
 
@@ -80,11 +80,12 @@ def test_dp_7_a_run_that_is_resumed_finds_its_moves_in_the_queue(tmp_path: Path)
     before = len(cluster.altered)
     begun = submission(cluster, tmp_path / "p", throttle=7, caps=PlanCaps(1, 100)).execute()
     assert begun < 12
-    rethrottled, options = cluster.altered.pop(before)
-    assert rethrottled.keys() >= waiting
-    assert (options["throttle"], options["queue"], options["moves_per_broker"]) == (7, True, 1), "they go on waiting"
+    rethrottled = cluster.altered.pop(before)
+    assert rethrottled.targets.keys() >= waiting
+    terms = rethrottled.terms
+    assert (terms.throttle, terms.route, terms.moves_per_broker) == (7, QUEUE, 1), "they go on waiting"
     assert cluster.in_flight == 1
-    assert sorted(name for targets, _ in cluster.altered for name in targets) == NAMES, "each was begun once"
+    assert sorted(name for one in cluster.altered for name in one.targets) == NAMES, "each was begun once"
     assert cluster.replicas == {name: target for name, (target, _) in batch.items()}
 
 

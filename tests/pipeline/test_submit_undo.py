@@ -45,12 +45,12 @@ def test_dp_4_an_undo_takes_back_what_has_moved_cancels_what_moves_and_leaves_th
     assert undo.execute() == 2
 
     assert cluster.replicas == BEFORE
-    (cancelled, _), *begun = cluster.altered
-    assert cancelled == {B: None, D: None}
-    assert [name for targets, _ in begun for name in targets] == [E, A], "the last batch is undone first"
+    cancelled, *begun = cluster.altered
+    assert cancelled.targets == {B: None, D: None}
+    assert [name for one in begun for name in one.targets] == [E, A], "the last batch is undone first"
     assert "2 moves were cancelled" in said
     assert submission(cluster, tmp_path / "p", undo=True, by_batch=by_batch).execute() == 0
-    reasons = {options["reason"].split(",")[0] for _, options in begun}
+    reasons = {one.terms.reason.split(",")[0] for one in begun}
     assert reasons == {"undo of plan p (rebalance)"}
 
 
@@ -88,8 +88,8 @@ def test_dp_4_a_cancel_that_is_refused_ends_the_undo_before_anything_goes_back(t
     cluster.refusals[D] = [ClusterAuthorizationFailed("never")]
     with pytest.raises(JobFailed, match=r"1 move was not cancelled:\nt-3: never"):
         submission(cluster, tmp_path / "p", FIRST, SECOND, undo=True).execute()
-    [(asked, _)] = cluster.altered
-    assert asked == {B: None, D: None}
+    [asked] = cluster.altered
+    assert asked.targets == {B: None, D: None}
 
 
 def test_dp_4_the_way_back_of_a_topic_that_was_made_again_is_no_way(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import (
+    QUEUE,
     ClusterNode,
     KafkaError,
+    MoveTerms,
     PartitionInfo,
     PartitionReassignment,
     ReassignmentClient,
@@ -115,10 +117,10 @@ def test_dp_4_a_plan_made_while_moves_wait_leaves_them_out_and_fits_the_cluster(
     topic = client.describe_topics(["orders"])["orders"]
     assert not isinstance(topic, KafkaError)
     on_six = [("orders", index) for index, partition in topic.items() if 6 in partition.replicas]
-    queued = {name: [b for b in topic[name[1]].replicas if b != 6] for name in on_six[:2]}
+    queued = {name: MoveTerms(tuple(b for b in topic[name[1]].replicas if b != 6), QUEUE) for name in on_six[:2]}
     client.disable()
     try:
-        assert not any(client.alter_partition_reassignments(queued, queue=True).values())
+        assert not any(client.alter_partition_reassignments(queued).values())
         code, said, err = run("export", "--bootstrap-server", bootstrap, "--out", snapshot)
         assert (code, err) == (0, "")
         assert "42 partitions, 2 waiting to move, " in said

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import QUEUE, AsyncReassignmentClient, MoveTerms, TopicPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.preflight.cluster_status import BROKER, KRAFT, SERVER
@@ -69,8 +70,8 @@ async def test_fg_1_both_ways_count_a_move_that_waits_for_another_of_its_partiti
     partition = TopicPartition(*name)
     await simulated.configure("a", {MAX_PER_CLUSTER: "1"})
     async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as client:
-        for target, queue in (((first, second), False), ((second, first), True)):
-            answer = await client.alter_partition_reassignments({partition: target}, queue=queue)
+        for target, route in (((first, second), RPC), ((second, first), QUEUE)):
+            answer = await client.alter_partition_reassignments({partition: MoveTerms(target, route)})
             assert answer == {partition: None}
         by_zookeeper = (await run("status", "--zookeeper-connect", simulated.connect, "--json")).document
         for found in (by_zookeeper, await Command(bootstrap).json("status")):

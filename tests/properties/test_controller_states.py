@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, CancelMove
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.leadership_commands import AlterPartitionCommand, ElectLeadersCommand
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, KafkaError
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn

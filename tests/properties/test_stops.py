@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, CancelMove, NewTopic
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, NewTopic
 from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
@@ -44,7 +44,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered

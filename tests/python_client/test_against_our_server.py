@@ -11,9 +11,11 @@ from kafka.protocol.api_header import ResponseClassRegistry
 
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
+    QUEUE,
     AsyncReassignmentClient,
     KafkaError,
     LogDirProgressTracker,
+    MoveTerms,
     Reassignment,
     ReassignmentClient,
     ReassignmentDescription,
@@ -99,12 +101,10 @@ async def test_240_6_descriptions_tell_how_far_moves_are(client: ReassignmentCli
 async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it_was_sent_with(
     bootstrap: str, client: ReassignmentClient
 ) -> None:
-    targets = {TopicPartition(TOPIC, 0): other_brokers(replicas(client, 0))}
+    terms = MoveTerms(tuple(other_brokers(replicas(client, 0))), QUEUE, "a new disk", RATE)
     async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as asynchronous:
-        answer = await asynchronous.alter_partition_reassignments(
-            targets, queue=True, throttle=RATE, reason="a new disk"
-        )
-    assert answer == dict.fromkeys(targets)
+        answer = await asynchronous.alter_partition_reassignments({(TOPIC, 0): terms})
+    assert answer == {TopicPartition(TOPIC, 0): None}
     await eventually(lambda: shown_throttles(client) == {RATE})
     [described] = client.describe_reassignments().values()
     [listed] = client.list_partition_reassignments().values()
@@ -167,9 +167,9 @@ def test_240_5_the_same_calls_await_on_asyncio(bootstrap: str, client: Reassignm
 def test_860_5_a_partition_that_is_not_as_expected_is_refused_and_the_others_start(client: ReassignmentClient) -> None:
     first, second = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
     current = {first: replicas(client, 0), second: replicas(client, 1)}
+    expected = {first: tuple(current[first]), second: tuple(current[second][::-1])}
     results = client.alter_partition_reassignments(
-        {partition: [*found[1:], found[0]] for partition, found in current.items()},
-        expected_replicas={first: current[first], second: current[second][::-1]},
+        {name: MoveTerms((*found[1:], found[0]), expected=expected[name]) for name, found in current.items()}
     )
     assert results[first] is None
     assert isinstance(results[second], InvalidReplicaAssignment)

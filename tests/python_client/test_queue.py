@@ -3,8 +3,18 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kafka_reassign_rpc.client import MOVING, WAITING, PartitionReassignment, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client import (
+    MOVING,
+    QUEUE,
+    WAITING,
+    CancelMove,
+    MoveTerms,
+    PartitionReassignment,
+    TopicPartition,
+    UnsupportedHere,
+)
 from kafka_reassign_rpc.client.reassignment_calls import (
     NO_QUEUE,
     NO_REASONS,
@@ -13,6 +23,7 @@ from kafka_reassign_rpc.client.reassignment_calls import (
 )
 from kafka_reassign_rpc.client.request_routing import Needs
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.state.partition import BATCH, RPC
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsResponse,
@@ -39,14 +50,12 @@ class Controller:
         return self._answer
 
 
-async def alter(controller: Controller, **options: Any) -> Any:
+async def alter(controller: Controller, **terms: Any) -> Any:
     return await alter_partition_reassignments(
         controller,  # type: ignore[arg-type]
-        {("t", 0): [3, 4]},
+        {("t", 0): MoveTerms((3, 4), **terms)},
         allow_replication_factor_change=True,
-        expected_replicas=None,
         timeout_ms=1_000,
-        **options,
     )
 
 
@@ -65,7 +74,7 @@ async def test_236_12_moves_for_the_queue_carry_tag_236_and_others_carry_no_tag(
     bodies = []
     for queue in (True, False):
         controller = Controller(accepted())
-        results = await alter(controller, queue=queue)
+        results = await alter(controller, route=QUEUE if queue else RPC)
         assert results[TopicPartition("t", 0)] is None
         assert isinstance(results[TopicPartition("t", 1)], PolicyViolation)
         bodies += controller.asked
@@ -79,21 +88,19 @@ async def test_236_12_moves_for_the_queue_carry_tag_236_and_others_carry_no_tag(
 
 async def test_236_12_a_queued_move_has_its_reason_and_its_lease_beside_it() -> None:
     controller = Controller(accepted())
-    await alter(controller, queue=True, throttle=5000, reason="broker 3 is to go")
+    await alter(controller, route=QUEUE, throttle=5000, reason="broker 3 is to go")
     [frame] = controller.asked
     body = decode_request(frame[4:]).body
     assert (body.queue, body.throttle, body.reason) == (True, 5000, "broker 3 is to go")
 
 
-@pytest.mark.parametrize(
-    ("options", "why"), [({"queue": True}, NO_QUEUE), ({"queue": False, "reason": "it was asked for"}, NO_REASONS)]
-)
+@pytest.mark.parametrize(("terms", "why"), [({"route": QUEUE}, NO_QUEUE), ({"reason": "it was asked for"}, NO_REASONS)])
 async def test_236_12_what_other_servers_would_skip_silently_is_not_sent_to_them(
-    options: dict[str, Any], why: str
+    terms: dict[str, Any], why: str
 ) -> None:
     stock = Controller(ours=False)
     with pytest.raises(UnsupportedHere) as refused:
-        await alter(stock, **options)
+        await alter(stock, **terms)
     assert (refused.value.message, stock.asked) == (why, [])
 
 
@@ -126,6 +133,29 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
 
 async def test_236_13_a_queued_move_has_its_own_cap_beside_it() -> None:
     controller = Controller(accepted())
-    await alter(controller, queue=True, moves_per_broker=5)
-    await alter(controller, queue=True)
+    await alter(controller, route=QUEUE, moves_per_broker=5)
+    await alter(controller, route=QUEUE)
     assert [decode_request(frame[4:]).body.moves_per_broker for frame in controller.asked] == [5, -1]
+
+
+async def test_455_1_the_moves_of_a_call_share_all_terms_but_target_and_expected_replicas() -> None:
+    async def sent(*asked: Any) -> Any:
+        controller = Controller(accepted())
+        moves = {("t", index): one for index, one in enumerate(asked)}
+        await alter_partition_reassignments(
+            controller,  # type: ignore[arg-type]
+            moves,
+            allow_replication_factor_change=True,
+            timeout_ms=1_000,
+        )
+        return decode_request(controller.asked[0][4:]).body
+
+    first, second = MoveTerms((1, 2), reason="x", expected=(3,)), MoveTerms((2, 3), reason="x")
+    [topic] = (await sent(first, second, CancelMove((4,)), None)).topics
+    found = [(one.replicas, one.expected_replicas) for one in topic.partitions]
+    assert found == [([1, 2], [3]), ([2, 3], None), (None, [4]), (None, None)]
+    for other in (replace(second, reason="y"), replace(second, throttle=1), replace(second, route=QUEUE)):
+        with pytest.raises(ValueError, match="use several calls"):
+            await sent(first, other)
+    with pytest.raises(ValueError, match="not by batch"):
+        await sent(MoveTerms((1,), BATCH))

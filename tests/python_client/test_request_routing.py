@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import (
+    QUEUE,
+    MoveTerms,
     Unreachable,
     UnsupportedHere,
     cordon_calls,
@@ -81,15 +83,17 @@ class Network(RequestRouter):
 
 
 async def alter(network: Network, **asked: Any) -> Any:
-    given = {"allow_replication_factor_change": True, "expected_replicas": None, "queue": False, "timeout_ms": 1000}
-    return await reassignment_calls.alter_partition_reassignments(network, {T0: [4, 2, 3]}, **(given | asked))
+    moves = {T0: MoveTerms((4, 2, 3), **asked)}
+    return await reassignment_calls.alter_partition_reassignments(
+        network, moves, allow_replication_factor_change=True, timeout_ms=1000
+    )
 
 
 @pytest.mark.parametrize(
     ("asked", "otherwise"),
     [
-        ({"expected_replicas": {T0: [1, 2, 3]}}, reassignment_calls.NO_EXPECTATIONS),
-        ({"queue": True}, reassignment_calls.NO_QUEUE),
+        ({"expected": (1, 2, 3)}, reassignment_calls.NO_EXPECTATIONS),
+        ({"route": QUEUE}, reassignment_calls.NO_QUEUE),
         ({"throttle": 1_000_000}, reassignment_calls.NO_LEASES),
         ({"reason": "OPS-1"}, reassignment_calls.NO_REASONS),
     ],
@@ -177,7 +181,7 @@ async def _soon(node: Node) -> Node:
 async def test_dh_2_what_only_our_server_carries_out_waits_for_its_term_too() -> None:
     network = Beginning(NOT_CONTROLLER, 0)
     with pytest.raises(UnsupportedHere, match="This request was not sent"):
-        await alter(network, queue=True)
+        await alter(network, route=QUEUE)
     assert network.sent == []
     assert network.asked == [STOCK, STOCK], "in the end the broker was the controller indeed"
 

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client import (
     ClusterNode,
     KafkaError,
     LogDirs,
+    MoveTerms,
     PartitionInfo,
     PartitionReassignment,
     ReplicaLogDir,
@@ -71,7 +72,7 @@ class Brokers:
     def change_configs(self, changes: Mapping[Any, Any]) -> dict[Any, KafkaError | None]:
         return dict.fromkeys(changes)
 
-    def can_lease_throttles(self) -> bool:
+    def can_compare_replicas(self) -> bool:
         return True
 
     def describe_configs(self, asked: Iterable[tuple[int, str]]) -> dict[tuple[int, str], list[Config]]:
@@ -87,10 +88,10 @@ class Brokers:
         return ControllerState("1", 1, 0, {})
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...]], **_: Any
+        self, moves: Mapping[TopicPartition, MoveTerms], **_: Any
     ) -> dict[TopicPartition, KafkaError | None]:
-        self.started.append(dict(targets))
-        return dict.fromkeys(targets)
+        self.started.append({name: one.target for name, one in moves.items()})
+        return dict.fromkeys(moves)
 
     def close(self) -> None:
         pass

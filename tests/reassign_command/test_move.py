@@ -7,11 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import (
+    QUEUE,
     ClusterNode,
     KafkaError,
     LogDirs,
+    MoveTerms,
     PartitionInfo,
     PartitionReassignment,
     ReplicaLogDir,
@@ -21,6 +24,7 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.status_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_context, action_move, execute_warnings
@@ -38,7 +42,7 @@ class Cluster:
     def __init__(self) -> None:
         self.standing = {A: (1, 2), B: (2, 1), C: (4, 1, 2)}
         self.moves = {C: MOVING}
-        self.sent: list[tuple[dict[TopicPartition, tuple[int, ...]], dict[str, Any]]] = []
+        self.sent: list[tuple[dict[TopicPartition, MoveTerms], bool]] = []
         self.elected: list[TopicPartition] = []
         self.answers: dict[TopicPartition, KafkaError] = {}
 
@@ -97,10 +101,10 @@ class Cluster:
         return ControllerState("1", 1, 0, {})
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...]], **more: Any
+        self, moves: Mapping[TopicPartition, MoveTerms], *, allow_replication_factor_change: bool
     ) -> dict[TopicPartition, KafkaError | None]:
-        self.sent.append((dict(targets), more))
-        return dict.fromkeys(targets)
+        self.sent.append((dict(moves), allow_replication_factor_change))
+        return dict.fromkeys(moves)
 
     def change_configs(self, changes: object) -> dict[Any, None]:
         raise AssertionError(f"a dry run sets {changes}")
@@ -140,16 +144,9 @@ def test_236_12_move_starts_partitions_with_the_options_of_execute(cluster: Clus
     code, out, err = run("move", "heal", "-p", "0:3,1", "-p", "1:2,4", *options, "--expect-current", str(current))
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "Successfully started partition reassignments for heal-0,heal-1"
-    [(targets, more)] = cluster.sent
-    assert targets == {A: (3, 1), B: (2, 4)}
-    assert more == {
-        "allow_replication_factor_change": False,
-        "expected_replicas": {A: (1, 2), B: (2, 1)},
-        "queue": False,
-        "throttle": 50_000_000,
-        "lift_stricter": True,
-        "reason": "more room",
-    }
+    first = MoveTerms((3, 1), RPC, "more room", 50_000_000, lifts=True, expected=(1, 2))
+    moves = {A: first, B: replace(first, target=(2, 4), expected=(2, 1))}
+    assert cluster.sent == [(moves, False)]
 
 
 @pytest.fixture
@@ -174,9 +171,9 @@ def test_236_12_move_undo_leads_back_to_the_replicas_before_a_move_that_has_ende
     code, out, err = run("move", "heal", "--undo", "77", "--reason", "too slow")
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "Successfully started partition reassignments for heal-0,heal-1"
-    [(targets, more)] = cluster.sent
-    assert targets == {A: (4, 1), B: (2, 3)}
-    assert more["expected_replicas"] == {A: (1, 2), B: (2, 1)}, "others may have moved them since"
+    [(moves, _)] = cluster.sent
+    assert {name: one.target for name, one in moves.items()} == {A: (4, 1), B: (2, 3)}
+    assert {name: one.expected for name, one in moves.items()} == {A: (1, 2), B: (2, 1)}, "others may have moved them"
     code, out, err = run("move", "heal", "--undo", "79")
     assert (code, len(cluster.sent)) == (1, 1)
     assert "No event says that a move of heal with the id 79 has ended" in out + err
@@ -198,8 +195,7 @@ def test_236_12_move_leaders_changes_the_order_of_replicas_and_has_the_first_ele
     ]
     code, out, err = run(*asked, "--reason", "broker 1 is slow")
     assert (code, err) == (0, "")
-    [(targets, more)] = cluster.sent
-    assert (targets, more["expected_replicas"], more["reason"]) == ({A: (2, 1)}, {A: (1, 2)}, "broker 1 is slow")
+    assert cluster.sent == [({A: MoveTerms((2, 1), reason="broker 1 is slow", expected=(1, 2))}, True)]
     assert cluster.elected == [A, B]
     assert out.splitlines()[2:] == [
         "heal-0: broker 2 leads",
@@ -246,7 +242,7 @@ def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_mo
     assert "Use --additional" in out
     code, out, _ = run("move", "heal", "-p", "0:3,1", "--queue")
     assert (code, out.splitlines()[-1]) == (0, "Successfully queued partition reassignment for heal-0")
-    assert [(targets, more["queue"]) for targets, more in cluster.sent] == [({A: (3, 1)}, True)]
+    assert cluster.sent == [({A: MoveTerms((3, 1), QUEUE)}, True)]
 
 
 @pytest.mark.parametrize(

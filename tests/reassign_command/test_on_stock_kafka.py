@@ -13,7 +13,14 @@ import pytest_asyncio
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client import (
+    QUEUE,
+    AsyncReassignmentClient,
+    MoveTerms,
+    ReassignmentClient,
+    TopicPartition,
+    UnsupportedHere,
+)
 from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.client.enable_disable_calls import NO_SWITCH
 from kafka_reassign_rpc.client.event_calls import NO_EVENTS
@@ -223,7 +230,7 @@ async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(
     assert (output.code, output.out) == (1, f"{NO_EVENTS}\n")
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):
-            await client.alter_partition_reassignments({("unqueued", 0): [2]}, queue=True)
+            await client.alter_partition_reassignments({("unqueued", 0): MoveTerms((2,), QUEUE)})
         assert not await client.can_queue()
         assert await client.list_partition_reassignments() == {}
 
@@ -236,7 +243,7 @@ async def test_236_11_leases_need_our_server_and_nothing_is_half_done(stock: Sto
     assert output.lines[-2:] == ["Error reassigning partition(s):", f"unleased-0: {NO_LEASES}"]
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):
-            await client.alter_partition_reassignments({("unleased", 0): [2]}, throttle=5)
+            await client.alter_partition_reassignments({("unleased", 0): MoveTerms((2,), throttle=5)})
         assert not await client.can_lease_throttles()
         assert await client.list_partition_reassignments() == {}
 
@@ -251,9 +258,7 @@ async def test_860_5_expected_replicas_are_not_sent_to_a_server_that_would_skip_
     assert output.lines[-2:] == ["Error reassigning partition(s):", f"unexpected-0: {NO_EXPECTATIONS}"]
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):
-            await client.alter_partition_reassignments(
-                {("unexpected", 0): [2]}, expected_replicas={("unexpected", 0): [1]}
-            )
+            await client.alter_partition_reassignments({("unexpected", 0): MoveTerms((2,), expected=(1,))})
         assert not await client.can_compare_replicas()
     await stock.reaches(plan, "There is no active reassignment of partition unexpected-0, but replica set is 1 rather "
                         "than 2.")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient
+from kafka_reassign_rpc.client import AsyncReassignmentClient, MoveTerms
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.events.notifications import kinds
@@ -49,8 +49,8 @@ async def test_dh_8_controller_and_watch_tell_a_lost_broker_and_a_finished_plan_
             AsyncReassignmentClient(bootstrap_servers=world.bootstrap) as client,
         ):
             await eventually(lambda: watch.watcher.answers)
-            targets = {("t", 0): [2], ("t", 1): [2]}
-            await client.alter_partition_reassignments(targets, reason="drain of broker 1")
+            terms = MoveTerms((2,), reason="drain of broker 1")
+            await client.alter_partition_reassignments({("t", 0): terms, ("t", 1): terms})
             await eventually(lambda: told(of_server, "moves.done") == [(1000, "drain of broker 1")])
             await world.kill_broker(3)
             await eventually(lambda: told(of_server, "broker.lost") == [(1000, 3)])

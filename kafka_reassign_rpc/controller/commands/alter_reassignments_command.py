@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove, ItemResult
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import Refusals, reassigned
@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInPro
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

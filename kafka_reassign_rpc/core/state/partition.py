@@ -50,6 +50,12 @@ class MoveTerms(msgspec.Struct, frozen=True, gc=False):
         return self == alike
 
 
+class CancelMove(msgspec.Struct, frozen=True, gc=False):
+    """`expected`: the only replicas from which the move in flight is to be cancelled; None: any."""
+
+    expected: tuple[int, ...] | None = None
+
+
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
 

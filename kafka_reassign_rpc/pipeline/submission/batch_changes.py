@@ -5,7 +5,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from kafka_reassign_rpc.client import KafkaError, TopicPartition
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.client import QUEUE, KafkaError, MoveTerms, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, PolicyViolation
@@ -39,21 +41,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class BatchChanges:
-    """compares                 the controller compares the expected replicas in the same step
-    lifts                    the throttle replaces a stricter rate that stands
-    throttle                 bytes/s for moving replicas on each broker; 0: none; None: as it is
-    reason                   what the controller keeps with each move; None: it keeps no reasons
-    queued_per_broker        moves join the controller's queue, and start while each receiver receives, and their sender
-                             sends, fewer than this; None: they start at once
+    """compares    the controller compares the expected replicas in the same step
+    terms       of each move, but its target and its expected replicas
     """
 
     cluster: PatientCluster
     compares: bool
     may_change_factor: bool
-    throttle: int | None
-    reason: str | None
-    queued_per_broker: int | None = None
-    lifts: bool = False
+    terms: MoveTerms
 
     def begin(self, name: str, entries: Entries, reordered: Collection[TopicPartition] = ()) -> None:
         """If the controller refuses one for good, takes back the others. After a refusal that may pass, or a lost
@@ -106,8 +101,7 @@ class BatchChanges:
                         one: entry.expected_replicas if one in as_they_are else entry.reordered
                         for one, entry in rest.items()
                     },
-                    self.throttle,
-                    self.queued_per_broker,
+                    self.terms,
                 )
         except KafkaError as error:
             if not self.cluster.may_pass(error):
@@ -129,7 +123,7 @@ class BatchChanges:
         results = self._alter(
             {one: entry.reordered for one, entry in as_planned.items()},
             {one: entry.expected_replicas for one, entry in as_planned.items()},
-            None,
+            self._order_alone,
         )
         errors = _failures(results)
         self._elect(name, [one for one in first if one not in errors], "copied from the present leader")
@@ -137,7 +131,7 @@ class BatchChanges:
 
     def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
         """While reassignments are disabled: moves may wait in the queue without being reordered."""
-        if self.queued_per_broker is None:
+        if self.terms.route != QUEUE:
             return set()
         disabled = {one: error for one, error in errors.items() if isinstance(error, PolicyViolation)}
         for one in disabled:
@@ -173,7 +167,7 @@ class BatchChanges:
         left = {one: maybe[one] for one in sorted(found.reordered)}
         before = {one: entry.expected_replicas for one, entry in left.items()}
         as_they_are = {one: entry.reordered for one, entry in left.items()}
-        errors = _failures(self.cluster.ask(lambda: self._alter(before, as_they_are, None)))
+        errors = _failures(self.cluster.ask(lambda: self._alter(before, as_they_are, self._order_alone)))
         if not errors:
             return set(left), {}
         # A lost answer, or somebody was faster: what the cluster shows counts.
@@ -194,20 +188,20 @@ class BatchChanges:
         if failed:
             self.cluster.output.line(f"{name}: {what} ({next(iter(failed.values())).message}): {named(failed)}")
 
-    def _alter(
-        self, targets: Assignment, expected: Assignment, throttle: int | None, queued_per_broker: int | None = None
-    ) -> Results:
+    @property
+    def _order_alone(self) -> MoveTerms:
+        """Of changes that copy nothing: they need no throttle, and do not wait."""
+        return MoveTerms((), reason=self.terms.reason)
+
+    def _alter(self, targets: Assignment, expected: Assignment, terms: MoveTerms) -> Results:
         if not targets:
             return {}
         return self.cluster.client.alter_partition_reassignments(
-            targets,
+            {
+                one: replace(terms, target=target, expected=expected[one] if self.compares else None)
+                for one, target in targets.items()
+            },
             allow_replication_factor_change=self.may_change_factor,
-            expected_replicas=expected if self.compares else None,
-            throttle=throttle,
-            lift_stricter=self.lifts and bool(throttle),
-            queue=queued_per_broker is not None,
-            moves_per_broker=queued_per_broker,
-            reason=self.reason,
         )
 
     def change_throttle(self, name: str, moving: Entries) -> None:
@@ -223,7 +217,7 @@ class BatchChanges:
                 return
             targets = {one: entry.replicas for one, entry in left.items()}
             standing = {one: listed[one].replicas for one in left}
-            results = self.cluster.ask(partial(self._alter, targets, standing, self.throttle, self.queued_per_broker))
+            results = self.cluster.ask(partial(self._alter, targets, standing, self.terms))
             errors = _failures(results)
             left = {one: entry for one, entry in left.items() if one in errors}
             if left and time.monotonic() >= deadline:

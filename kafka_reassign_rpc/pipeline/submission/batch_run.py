@@ -93,7 +93,7 @@ class BatchRun:
         if refused:
             text = f"{name} does not fit the cluster, submit began nothing more of it:"
             raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
-        if found.moving and changes.throttle is not None:
+        if found.moving and changes.terms.throttle is not None:
             changes.change_throttle(name, {one: batch[one] for one in sorted(found.moving)})
         self.warnings.of_moves(self.cluster, batch, found.not_begun)
         if found.not_begun:

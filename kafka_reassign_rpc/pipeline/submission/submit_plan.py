@@ -9,11 +9,12 @@ from functools import cached_property
 
 import msgspec
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, UnsupportedHere
+from kafka_reassign_rpc.client import QUEUE, KafkaError, MoveTerms, ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
 from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.client.text_format import duration, first_lines
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
+from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
@@ -148,10 +149,14 @@ class Submission:
                 self._cluster,
                 compares,
                 self.plan.info.kind == SET_RF or not forbids_factor_change,
-                self.throttle,
-                self._reason(part) if keeps_reasons else None,
-                caps.per_broker if queues else None,
-                self.lifts,
+                MoveTerms(
+                    (),
+                    QUEUE if queues else RPC,
+                    self._reason(part) if keeps_reasons else "",
+                    self.throttle,
+                    self.lifts and bool(self.throttle),
+                    caps.per_broker if queues else None,
+                ),
             )
 
         if self.plan.undoes:

@@ -163,7 +163,7 @@ class WindowRun:
             self.window.begin(name)
         self._targets.update(broker for move in open_moves.values() for broker in move.entry.replicas)
         self._update_under_way()
-        if found.moving and self.changes.throttle is not None:
+        if found.moving and self.changes.terms.throttle is not None:
             self.changes.change_throttle(self.name, {name: read[name] for name in sorted(found.moving)})
 
     # What has ended
