@@ -91,7 +91,7 @@ def _plan(bootstrap: str, snapshot: Path, job: PlanJob) -> None:
 
 
 def _planned(plan: Path, bandwidth: int) -> _Planned:
-    info, network, table = read_plan(plan).info, NetworkLimits(bandwidth), CopyTable()
+    info, network, table = read_plan(plan).summary, NetworkLimits(bandwidth), CopyTable()
     rows = parquet_files.read(plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     for row in rows:
         first = -1 if row["first_leader"] is None else row["first_leader"]

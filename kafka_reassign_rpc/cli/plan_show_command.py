@@ -185,7 +185,7 @@ def _show_difference(plan: "StorePath", arguments: argparse.Namespace, wanted: "
     read = read_plan(plan)
     topic_ids = read_topic_ids(read)
     with connected(arguments) as client:
-        now = look(client, read.info.cluster_id, {name for name in topic_names(plan) if wanted.has_topic(name)})
+        now = look(client, read.summary.cluster_id, {name for name in topic_names(plan) if wanted.has_topic(name)})
     kinds: Counter[MoveState] = Counter()
     moves = compare((one.move for one in read_moves(plan, wanted, arguments.sort)), topic_ids, now, kinds)
     chosen = ((one.move, one) for one in moves if not arguments.state or one.state in arguments.state)

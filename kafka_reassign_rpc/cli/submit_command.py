@@ -24,7 +24,7 @@ DESCRIPTION = """\
 Executes a plan: moves start as others end, in the order of the plan, as many at a time as it allows. With --by-batch
 each batch starts when the batch before is done. A move starts only if its partition has the replicas from which the
 plan was made; a kafka-reassign-rpc server compares them again in the same step. Other moves go on without it, and
-submit names it at the end; by batch nothing of its batch starts. A replication factor changes only if that is the goal
+submit names it at the end; by batch no later batch starts. A replication factor changes only if that is the goal
 of the plan. Where the plan names a first leader, that replica leads before the copy begins; a partition whose move does
 not begin gets its order back. A plan that drains brokers cordons them first (--no-cordon: not); at the end submit moves
 away what came there after the snapshot, and says whether they are empty. Without --execute submit changes nothing, and
@@ -117,8 +117,6 @@ def run(arguments: argparse.Namespace) -> int:
     throttle = checked_if_given("--throttle", byte_rate(0), arguments.throttle)
     per_broker = checked_if_given("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker)
     in_all = checked_if_given("--max-moves", whole(1), arguments.max_moves)
-    if arguments.by_batch and (per_broker or in_all):
-        raise UsageError("--by-batch: the size of batches is that of the plan; leave out --max-moves…")
     if arguments.lift_stricter and not throttle:
         raise UsageError("--lift-stricter is about the throttle of --throttle: give both")
     if len(arguments.reason) > LONGEST_REASON:

@@ -93,7 +93,6 @@ def test_sv_1_fleet_takes_sizes_and_durations_with_units() -> None:
         ("plan drain --brokers 1 --snapshot s --out o --throttle 40", "--throttle: 40 asks for a unit"),
         ("plan heal --snapshot s --out o --bandwidth 125", "--bandwidth: 125 asks for a unit"),
         ("submit --plan p --bootstrap-server b:1 --max-moves 0", "--max-moves: expected a whole number from 1 to"),
-        ("submit --plan p --bootstrap-server b:1 --by-batch --max-moves 5", "--by-batch: the size of batches is that"),
     ],
 )
 def test_dp_3_commands_of_the_pipeline_name_the_flag_of_a_wrong_value(

@@ -28,9 +28,9 @@ def write_plan(
 ) -> Path:
     for folder in ("batches", "rollback"):
         (path / folder).mkdir(parents=True)
-    caps = {"moves_per_broker": moves_per_broker, "moves_per_batch": 1000, **(requested or {})}
-    summary = {"kind": kind, "cluster_id": cluster_id, "at": 5, "requested": caps, "more": []}
-    (path / "summary.json").write_text(json.dumps(summary))
+    asked = msgspec.structs.replace(SUMMARY.requested, moves_per_broker=moves_per_broker, **(requested or {}))
+    summary = msgspec.structs.replace(SUMMARY, kind=kind, cluster_id=cluster_id, at=5, requested=asked)
+    (path / "summary.json").write_bytes(msgspec.json.encode(summary))
     first = first_leaders or {}
     for number, batch in enumerate(batches, 1):
         entries = [

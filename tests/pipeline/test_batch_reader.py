@@ -13,8 +13,8 @@ from tests.pipeline.plans import write_plan
 def test_dp_4_a_plan_is_read_with_its_batches_in_order(tmp_path: Path) -> None:
     path = write_plan(tmp_path / "p", "c", *({("t", n): ((1, 2), (3, 4))} for n in range(3)))
     plan = read_plan(path)
-    assert (plan.info.kind, plan.info.cluster_id, plan.info.at) == ("rebalance", "c", 5)
-    assert [list(read_batch(file, plan.info.kind)) for file in plan.batches] == [[("t", n)] for n in range(3)]
+    assert (plan.summary.kind, plan.summary.cluster_id, plan.summary.at) == ("rebalance", "c", 5)
+    assert [list(read_batch(file, plan.summary.kind)) for file in plan.batches] == [[("t", n)] for n in range(3)]
 
 
 def test_dp_4_batches_are_read_in_the_order_of_their_numbers_however_many_there_are(tmp_path: Path) -> None:

@@ -80,9 +80,8 @@ def test_dp_7_a_first_of_the_target_that_cannot_lead_costs_one_line_and_the_next
     assert submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, **options).execute() == 2  # type: ignore[arg-type]
     assert made.leaders[A] == 3
     why = "The preferred leader was not available." if answer is None else answer.message
-    name = "batch-0001" if by_batch else "p"
     [line] = [line for line in said if "election" in line]
-    assert line == f"{name}: led by the first leader of the plan still, as the election failed ({why}): t-0"
+    assert line == f"p: led by the first leader of the plan still, as the election failed ({why}): t-0"
     submission(made, tmp_path / "p", said=said).dry_run()
     assert said[-1] == "batch-0001: 2 done, 0 moving, 0 to begin, 1 to elect"
 

@@ -55,12 +55,12 @@ def test_dp_4_by_batch_submit_stops_when_all_that_is_left_of_a_batch_waits_for_a
     with pytest.raises(SubmitStopped) as stopped:
         submission(made, tmp_path / "p", BATCH, moves(), said=said, by_batch=True).execute(accept_health=True)
     assert made.replicas == {A: (1,), B: (2,), C: (3,), D: (2,)}
-    assert str(stopped.value).startswith(
-        "batch-0001: all other moves of the batch are done, those of later ones have not begun. "
-    )
+    assert str(stopped.value).startswith("p: all others of the batch are done, those of later ones have not begun. ")
     assert str(stopped.value).endswith("\n1 move waits for broker 5, which is lost: t-0")
-    assert said.count("batch-0001: 1 move waits for broker 5, which is lost: t-0") == 1
-    assert any(line.endswith("; 1 move waits for broker 5, which is lost") for line in said if "1/2" in line)
+    assert said.count("p: 1 move waits for broker 5, which is lost: t-0") == 1
+    assert any(
+        line.endswith("; 1 move waits for broker 5, which is lost") for line in said if line.startswith("plan |")
+    )
 
 
 @BOTH_WAYS

@@ -315,7 +315,7 @@ def test_dp_7_a_plan_is_carried_out_with_as_many_moves_at_a_time_as_make_it_done
     assert (summary.expected_seconds, summary.bound_seconds) == pytest.approx((2, 2))
     assert summary.batches_seconds >= 8, "a batch has ten moves of broker 1"
     assert ", 80 moves to and as many from a broker at a time\n" in capsys.readouterr().out
-    assert read_plan(tmp_path / "plan").info.moves_per_broker == 80
+    assert read_plan(tmp_path / "plan").summary.moves_per_broker == 80
 
 
 GIVEN = ("--snapshot", "nowhere", "--out", "out")

@@ -1,24 +1,36 @@
 """The progress of a whole plan: moves, bytes, the time left by the rate so far, and the time planned."""
 
-import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from kafka_reassign_rpc.client import PartitionReassignment, Progress, ProgressSnapshot, TopicPartition
+from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedBatch, PlannedTimeline, PlannedTraffic
-from kafka_reassign_rpc.pipeline.submission.batch_run import Bar
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BatchFigures,
+    BrokerTraffic,
+    PlanSummary,
+    TimelineFigures,
+    read_summary,
+)
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, Seen
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
-from tests.pipeline.plans import write_plan
+from tests.pipeline.plans import SUMMARY, write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
 
-INFO = PlanInfo("drain", "c", batches=[PlannedBatch(1, 4, 800), PlannedBatch(2, 2, 200)], expected_seconds=10)
+
+def summary(*batches: tuple[int, int], seconds: float = 0.0, timeline: TimelineFigures | None = None) -> PlanSummary:
+    """`batches`: moves and bytes of each."""
+    figures = [BatchFigures(number, 0, *one, 0.0, 0.0) for number, one in enumerate(batches, 1)]
+    return msgspec.structs.replace(SUMMARY, batches=figures, expected_seconds=seconds, timeline=timeline)
+
+
+PLAN = summary((4, 800), (2, 200), seconds=10)
 
 
 def test_dp_4_the_time_left_is_planned_at_first_and_then_goes_by_the_rate_so_far() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     found = made.progress(0.0, [])
     assert (found.done, found.total, found.rate, found.remaining_seconds) == (0, 1000, None, 10.0)
     made.done(1)
@@ -28,8 +40,9 @@ def test_dp_4_the_time_left_is_planned_at_first_and_then_goes_by_the_rate_so_far
 
 def test_dp_4_the_time_left_is_that_of_the_simulation_as_much_slower_as_the_plan_has_been_so_far() -> None:
     """Planned: nine tenths in 4 of 10 seconds, as the last one goes to one broker."""
-    timeline = PlannedTimeline(2, [PlannedTraffic([450, 350, 0, 0, 0]), PlannedTraffic([0, 100, 0, 50, 50])])
-    slow_end = PlanInfo("drain", "c", batches=[PlannedBatch(1, 1, 1000)], expected_seconds=10, timeline=timeline)
+    none = [0, 0, 0, 0, 0]
+    received = [BrokerTraffic(1, none, [450, 350, 0, 0, 0]), BrokerTraffic(2, none, [0, 100, 0, 50, 50])]
+    slow_end = summary((1, 1000), seconds=10, timeline=TimelineFigures(2, received))
     made = PlanProgress(slow_end)
     assert made.progress(0.0, [Seen(1, 0)]).remaining_seconds == 10.0
     found = made.progress(4.0, [Seen(1, 450)])
@@ -40,7 +53,7 @@ def test_dp_4_the_time_left_is_that_of_the_simulation_as_much_slower_as_the_plan
 
 
 def test_dp_4_the_time_left_is_not_known_where_nothing_was_copied_for_the_last_minutes() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     made.progress(0.0, [Seen(1, 100)])
     assert made.progress(100.0, [Seen(1, 300)]).remaining_seconds == 350.0
     for now in (350.0, 399.0):
@@ -54,13 +67,13 @@ def test_dp_4_the_time_left_is_not_known_where_nothing_was_copied_for_the_last_m
 
 
 def test_dp_4_a_plan_of_which_nothing_has_been_copied_yet_has_no_time_left_after_a_first_look() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     assert [made.progress(now, [Seen(1, 0)]).remaining_seconds for now in (0.0, 1.0)] == [10.0, None]
 
 
 def test_dp_4_moves_done_before_a_run_are_done_but_not_at_its_pace() -> None:
     """Six tenths are done before. This run copies 100 bytes in 10 s, and finds 200 more done as it reads on."""
-    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 10, 1000)], expected_seconds=10))
+    made = PlanProgress(summary((10, 1000), seconds=10))
     made.done(1, 6, earlier=True)
     found = made.progress(0.0, [Seen(1, 50)])
     assert (found.done, found.remaining_seconds) == (650, 3.5), "as planned at first"
@@ -74,7 +87,7 @@ def test_dp_4_moves_done_before_a_run_are_done_but_not_at_its_pace() -> None:
 
 def test_dp_4_moves_that_are_left_out_are_none_of_the_plan_any_more() -> None:
     """Of a batch of three moves and 1,000 bytes two are carried out, of the other one none."""
-    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 3, 1000), PlannedBatch(2, 2, 77)]))
+    made = PlanProgress(summary((3, 1000), (2, 77)))
     made.progress(0.0, [])
     made.left_out(1)
     found = made.progress(1.0, [Seen(1, 100)])
@@ -91,7 +104,7 @@ def test_dp_4_moves_that_are_left_out_are_none_of_the_plan_any_more() -> None:
 
 
 def test_dp_4_a_plan_whose_moves_end_or_are_left_out_has_no_time_left() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     made.progress(0.0, [])
     made.done(1, 3)
     made.left_out(1)
@@ -103,7 +116,7 @@ def test_dp_4_a_plan_whose_moves_end_or_are_left_out_has_no_time_left() -> None:
 
 def test_dp_4_a_large_move_that_goes_on_is_not_as_good_as_done_since_the_small_ones_are() -> None:
     """Nine moves of 10 bytes are over, of the tenth with 910 a fifth is copied: 272 of 1,000 bytes, not over 900."""
-    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 10, 1000)]))
+    made = PlanProgress(summary((10, 1000)))
     made.progress(0.0, [Seen(1, 0, 10) for _ in range(9)] + [Seen(1, 0, 910)])
     for _ in range(9):
         made.done(1, size=10)
@@ -115,7 +128,7 @@ def test_dp_4_a_large_move_that_goes_on_is_not_as_good_as_done_since_the_small_o
 
 def test_dp_4_what_has_been_shown_as_copied_is_not_taken_back() -> None:
     """A move turns out smaller than the plan says, one is cancelled and begins again, one ends, and one begins."""
-    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 3, 900), PlannedBatch(2, 1, 300)]))
+    made = PlanProgress(summary((3, 900), (1, 300)))
     looks = (
         [Seen(1, 290), Seen(1, 200, 300)],
         [Seen(1, 90, 100), Seen(1, 200, 300)],
@@ -129,30 +142,14 @@ def test_dp_4_what_has_been_shown_as_copied_is_not_taken_back() -> None:
     assert (done[-1], {one.total for one in shown}) == (900, {1200}), "the plan says how much there is"
 
 
-def test_dp_4_the_bar_of_a_batch_counts_its_moves_that_wait_in_the_queue() -> None:
-    """Otherwise each that begins sets it back."""
-    batch = {TopicPartition("t", at): Progress(0, 100) for at in range(4)}
-    made = Bar(PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(0, 4, 400)])), "batch 1/1")
-    moving, queued = PartitionReassignment((1, 2), (2,), (1,)), PartitionReassignment((1,), state="waiting")
-    listed = {name: queued if name.partition > 1 else moving for name in batch}
-    flying = {name: Progress(80, 100) for name in batch if name.partition < 2}
-    first = made.text(batch.keys(), listed, ProgressSnapshot(flying, Progress(160, 200), 0, {}, waiting=2))
-    assert first.startswith("batch 1/1 |")
-    assert "| 0 of 4 moves, 2 moving, 2 waiting, 160 B of 400 B (40 %)" in first
-    listed = {name: moving for name in batch if name.partition > 1}
-    flying = dict.fromkeys(listed, Progress(0, 100))
-    then = made.text(batch.keys(), listed, ProgressSnapshot(flying, Progress(200, 400), 2, {}))
-    assert "| 2 of 4 moves, 2 moving, 0 waiting, 200 B of 400 B (50 %)" in then
-
-
 def test_dp_4_the_bar_of_a_plan_that_copies_nothing_goes_by_its_moves() -> None:
-    made = PlanProgress(PlanInfo("rebalance", "c", batches=[PlannedBatch(1, 4, 0)]))
+    made = PlanProgress(summary((4, 0)))
     made.done(1)
     assert made.text(0.0, [Seen(1, 0)], waiting=2) == f"plan |{6 * '█'}{18 * ' '}| 1 of 4 moves, 1 moving, 2 waiting"
 
 
 def test_dp_4_bytes_of_moves_that_have_just_ended_are_done() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     made.done(2)
     assert (
         made.progress(0.0, [Seen(1, 30), Seen(1, 0, has_ended=True), Seen(1, 0, has_ended=True)]).done
@@ -161,24 +158,22 @@ def test_dp_4_bytes_of_moves_that_have_just_ended_are_done() -> None:
 
 
 def test_dp_4_the_line_shows_the_whole_plan_beside_the_time_planned() -> None:
-    made = PlanProgress(INFO)
+    made = PlanProgress(PLAN)
     made.done(2, moves=2)
     line = made.text(0.0, [Seen(1, 0), Seen(1, 0, has_ended=True)], waiting=2)
     assert line.endswith("| 3 of 6 moves, 1 moving, 2 waiting, 400 B of 1.0 kB (40 %), 6 s left; planned 10 s in all")
-    assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(PlanInfo("drain", "c")).text(
-        0.0, [Seen(1, 0)], waiting=2
-    )
+    assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(summary()).text(0.0, [Seen(1, 0)], waiting=2)
 
 
 def test_dp_4_with_other_limits_than_the_plans_the_line_does_not_name_the_time_planned() -> None:
-    made = PlanProgress(INFO, 40.0)
+    made = PlanProgress(PLAN, 40.0)
     line = made.text(0.0, [Seen(1, 0)], waiting=5)
     assert line.endswith(", 0 B of 1.0 kB (0 %); at least 40 s in all with these limits")
     made.done(1)
     assert made.text(5.0, [Seen(1, 0)], waiting=1).endswith(
         ", 40 B/s, 20 s left; at least 40 s in all with these limits"
     )
-    unknown = PlanProgress(INFO, 0.0).text(0.0, [Seen(1, 0)], waiting=5)
+    unknown = PlanProgress(PLAN, 0.0).text(0.0, [Seen(1, 0)], waiting=5)
     assert unknown.endswith("1.0 kB (0 %)"), "a plan that does not say what brokers copy"
 
 
@@ -189,9 +184,8 @@ def test_dp_4_submit_counts_what_it_leaves_out_and_what_was_done_before_it(
     cluster, said = SimulatedCluster({0: (2,), 1: (1,), 2: (1,), 3: (1,)}, {1, 2}), list[str]()
     cluster.refusals[TopicPartition("t", 1)] = [PolicyViolation("not here")]
     path = write_plan(tmp_path / "p", "c1", moves(**{f"p{index}": ((2,), (1,)) for index in range(4)}))
-    summary = json.loads((path / "summary.json").read_text())
-    batches = [{"batch": 1, "moves": 4, "bytes": 1000}]
-    (path / "summary.json").write_text(json.dumps(summary | {"batches": batches}))
+    told = msgspec.structs.replace(read_summary(path), batches=summary((4, 1000)).batches)
+    (path / "summary.json").write_bytes(msgspec.json.encode(told))
     done, earlier = PlanProgress.done, list[bool]()
 
     def note(self: PlanProgress, batch: int, **options: bool) -> None:

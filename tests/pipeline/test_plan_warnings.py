@@ -147,7 +147,7 @@ def test_fg_4_submit_says_which_limit_holds_and_what_that_means_for_its_time(
     cluster.defaults = [Config(FOLLOWER_RATE, "50", 3)]
     plan = write_plan(tmp_path / "p", "c1", moves(p0=((2, 3), (1, 3))))
     summary = json.loads((plan / "summary.json").read_text())
-    summary["expected_seconds"] = 4.0
+    summary["expected_seconds"], summary["bandwidth"] = 4.0, 3000
     summary["timeline"] = {"seconds": 4.0, "brokers": [{"broker": 2, "sent": [0], "received": [6000]}]}
     (plan / "summary.json").write_text(json.dumps(summary))
     _, said = submit(cluster, monkeypatch, plan, "--throttle", "300B")

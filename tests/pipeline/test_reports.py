@@ -298,8 +298,8 @@ def test_dp_3_names_below_bars_leave_room_for_one_another() -> None:
 
 def test_dp_4_submit_reads_the_batches_that_plan_writes(tmp_path: Path) -> None:
     plan = read_plan(write_plan(tmp_path / "plan"))
-    assert (plan.info.kind, len(plan.batches)) == ("expand", 9)
-    entries = read_batch(plan.batches[1], plan.info.kind)
+    assert (plan.summary.kind, len(plan.batches)) == ("expand", 9)
+    entries = read_batch(plan.batches[1], plan.summary.kind)
     assert [(str(name), one.replicas, one.expected_replicas) for name, one in entries.items()] == [
         ("t-4", (1, 10), (1, 2)),
         ("t-5", (1, 10), (1, 2)),

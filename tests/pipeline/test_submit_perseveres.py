@@ -73,35 +73,18 @@ def test_dp_4_moves_that_are_refused_for_the_moment_are_sent_again_and_the_other
     assert cluster.replicas == {A: (2, 3), B: (3, 2)}
 
 
-def test_dp_4_by_batch_a_move_that_is_refused_for_good_takes_the_batch_back_and_names_what_goes_on(
-    tmp_path: Path,
+@BOTH_WAYS
+def test_dp_4_a_move_that_is_refused_for_good_is_left_out_and_by_batch_no_other_batch_begins(
+    tmp_path: Path, by_batch: bool
 ) -> None:
-    cluster = three_brokers(lists_to_end=1000)
+    cluster, said, rest = three_brokers(), list[str](), moves(p2=((2, 3), (1, 3)))
+    cluster.replicas |= {TopicPartition(*name): tuple(before) for name, (_, before) in rest.items()}
     cluster.refusals[A] = [PolicyViolation("not here")]
     with pytest.raises(PlanDoesNotFit) as refused:
-        submission(cluster, tmp_path / "p", BATCH, by_batch=True).execute()
-    assert str(refused.value) == (
-        "batch-0001: 1 move was refused; submit cancelled the others of the batch:\nt-0: not here"
-    )
-    assert not cluster.moves
-
-    def refuse_to_cancel() -> None:
-        if B in cluster.moves:
-            cluster.refusals[B] = [PolicyViolation("nor there")]
-
-    cluster.refusals[A] = [PolicyViolation("not here")]
-    cluster.on_list = refuse_to_cancel
-    with pytest.raises(PlanDoesNotFit, match="t-1: goes on, its cancel was refused: nor there"):
-        submission(cluster, tmp_path / "p", by_batch=True).execute()
-
-
-def test_dp_4_a_move_that_is_refused_for_good_is_left_out_and_holds_nothing_up(tmp_path: Path) -> None:
-    cluster, said = three_brokers(), list[str]()
-    cluster.refusals[A] = [PolicyViolation("not here")]
-    with pytest.raises(PlanDoesNotFit) as refused:
-        submission(cluster, tmp_path / "p", BATCH, said=said).execute()
-    assert str(refused.value) == "p: 1 move was left out; all others are done:\nt-0: not here"
-    assert cluster.replicas == {A: (1, 3), B: (3, 2)}
+        submission(cluster, tmp_path / "p", BATCH, rest, said=said, by_batch=by_batch).execute()
+    others = "of the batch are done, those of later ones have not begun" if by_batch else "are done"
+    assert str(refused.value) == f"p: 1 move was left out; all others {others}:\nt-0: not here"
+    assert cluster.replicas == {A: (1, 3), B: (3, 2), TopicPartition("t", 2): (1, 3) if by_batch else (2, 3)}
     assert "batch-0001: 1 done, 1 left out" in said
 
 

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from kafka_reassign_rpc.pipeline.plans.batch_reader import AtLeastOne
-from kafka_reassign_rpc.pipeline.plans.plan_summary import read_summary_of
+from kafka_reassign_rpc.pipeline.plans.plan_summary import AtLeastOne, read_summary_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 DISKS = "disks"

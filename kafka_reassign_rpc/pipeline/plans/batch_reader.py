@@ -10,7 +10,7 @@ from msgspec import Meta
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, PlanSummary, read_summary
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.secrecy import told_path
@@ -19,73 +19,6 @@ SET_RF = "set-rf"
 """No other kind of plan may change replication factors."""
 DRAIN = "drain"
 Int32 = Annotated[int, Meta(ge=0, le=INT32)]
-AtLeastOne = Annotated[int, Meta(ge=1)]
-"""With no moves at a time a plan would never end."""
-
-
-class PlannedCaps(msgspec.Struct, frozen=True):
-    """The fields of a request that submit needs. Caps: moves at a time to one broker, and as many from it; and in all.
-    `to`: the only brokers that get new replicas; empty: any.
-    """
-
-    moves_per_broker: AtLeastOne = 10
-    moves_per_batch: AtLeastOne = 1000
-    brokers: list[int] = []
-    topics: list[str] = []
-    to: list[int] = []
-    parts: dict[str, list[int]] = {}
-
-
-class PlannedBatch(msgspec.Struct, frozen=True):
-    batch: int
-    moves: int
-    bytes: int
-
-
-class PlannedLeftOut(msgspec.Struct, frozen=True):
-    partitions: int = 0
-
-
-class PlannedTraffic(msgspec.Struct, frozen=True):
-    """Bytes in each span of the simulation."""
-
-    received: list[int] = []
-    sent: list[int] = []
-    broker: int | None = None
-
-
-class PlannedTimeline(msgspec.Struct, frozen=True):
-    seconds: float = 0.0
-    brokers: list[PlannedTraffic] = []
-
-
-class PlanInfo(msgspec.Struct, frozen=True):
-    """The fields of summary.json that submit needs, as in PlanSummary.
-
-    at                  ms since the epoch (UTC)
-    expected_seconds    0: unknown
-    timeline            None: unknown
-    bandwidth           0: unknown
-    """
-
-    kind: str
-    cluster_id: str
-    at: int = 0
-    requested: PlannedCaps = PlannedCaps()
-    batches: list[PlannedBatch] = []
-    left_out: list[PlannedLeftOut] = []
-    expected_seconds: float = 0.0
-    timeline: PlannedTimeline | None = None
-    moves_at_a_time: Annotated[int, Meta(ge=0)] | None = None
-    bandwidth: int = 0
-
-    @property
-    def moves_per_broker(self) -> int:
-        return self.moves_at_a_time or self.requested.moves_per_broker
-
-    def bytes_of(self, moves: Mapping[int, int]) -> int:
-        """A move counts for the mean bytes of its batch. 0 if the plan does not say."""
-        return sum(one.bytes * moves.get(one.batch, 0) // max(1, one.moves) for one in self.batches)
 
 
 class PlanEntry(msgspec.Struct, frozen=True):
@@ -127,33 +60,33 @@ class _TopicIds(msgspec.Struct, frozen=True):
 class SubmittablePlan(NamedTuple):
     """`way_there`: by file of rollback/, the batch that it undoes."""
 
-    info: PlanInfo
+    summary: PlanSummary
     batches: list[StorePath]
     undoes: bool = False
     way_there: Mapping[StorePath, StorePath] = {}
 
 
-T = TypeVar("T", PlanInfo, PlanBatch, _TopicIds)
+T = TypeVar("T", PlanBatch, _TopicIds)
 
 
 def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
     """With `undo`, the way back. Raises BadInput."""
     if not path.is_dir():
         raise BadInput(f"{told_path(str(path))}: no such directory")
-    info = _read(path / SUMMARY, PlanInfo)
+    summary = read_summary(path)
     batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
-    require_batches(path, (one.batch for one in info.batches), batches)
+    require_batches(path, (one.batch for one in summary.batches), batches)
     if not undo:
-        return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
+        return SubmittablePlan(summary, [batches[number] for number in sorted(batches)])
     back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
     alone = sorted(batches.keys() ^ back.keys())
     if alone:
         raise BadInput(f"{path}: batch {alone[0]} has no file in {BATCHES if alone[0] in back else ROLLBACK}/")
     # the estimate is that of the way there
-    info = msgspec.structs.replace(info, expected_seconds=0.0, timeline=None)
+    summary = msgspec.structs.replace(summary, expected_seconds=0.0, timeline=None)
     last_first = sorted(back, reverse=True)
     way_there = {back[number]: batches[number] for number in last_first}
-    return SubmittablePlan(info, [*way_there], undoes=True, way_there=way_there)
+    return SubmittablePlan(summary, [*way_there], undoes=True, way_there=way_there)
 
 
 def require_batches(path: StorePath, planned: Iterable[int], found: Collection[int]) -> None:

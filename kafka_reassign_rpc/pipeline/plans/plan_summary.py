@@ -1,7 +1,8 @@
-from collections.abc import Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Protocol, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
@@ -13,6 +14,8 @@ from kafka_reassign_rpc.support.secrecy import told_path
 VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
 COMBINE = "combine"
+AtLeastOne = Annotated[int, Meta(ge=1)]
+"""With no moves at a time a plan would never end."""
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
@@ -140,10 +143,10 @@ class PlanRequest(msgspec.Struct, frozen=True):
     headroom: float
     max_bytes: int
     weights: dict[str, float]
-    moves_per_broker: int
+    moves_per_broker: AtLeastOne
     bytes_per_broker: int
     bytes_per_batch: int
-    moves_per_batch: int
+    moves_per_batch: AtLeastOne
     racks: bool = False
     leaders_stay: bool = False
     broker_weights: dict[int, dict[str, float]] = {}
@@ -268,19 +271,17 @@ class PlanSummary(msgspec.Struct, frozen=True):
 
     def brokers_of(self, goal: str) -> list[int] | None:
         """Those that the plan heals (empty: all that are lost), drains or expands to; None: another kind of plan."""
-        return brokers_of(self.kind, self.requested, goal)
+        asked = self.requested
+        return asked.parts.get(goal) if self.kind == COMBINE else asked.brokers if self.kind == goal else None
 
-
-class Named(Protocol):
     @property
-    def brokers(self) -> list[int]: ...
-    @property
-    def parts(self) -> dict[str, list[int]]: ...
+    def moves_per_broker(self) -> int:
+        """At a time, with submit."""
+        return self.moves_at_a_time or self.requested.moves_per_broker
 
-
-def brokers_of(kind: str, requested: Named, goal: str) -> list[int] | None:
-    """As `PlanSummary.brokers_of`, also for what `submit` reads."""
-    return requested.parts.get(goal) if kind == COMBINE else requested.brokers if kind == goal else None
+    def bytes_of(self, moves: Mapping[int, int]) -> int:
+        """Of so many moves by batch: one counts for the mean bytes of its batch."""
+        return sum(one.bytes * moves.get(one.batch, 0) // max(1, one.moves) for one in self.batches)
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 submit_plan.py, submit_settings.py    a run; intervals, output
 window_run.py, move_window.py    moves begin as others end
-batch_run.py    one batch after the other
 batch_changes.py    what submit changes in the cluster
 batch_state.py        how far moves are (pure)
 plan_progress.py      moves, bytes and time (pure)

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.client import QUEUE, KafkaError, MoveTerms, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.client.text_format import first_lines, named
-from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, PolicyViolation
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
-from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import counted
 
 Assignment = Mapping[TopicPartition, tuple[int, ...]]
@@ -49,23 +48,6 @@ class BatchChanges:
     compares: bool
     may_change_factor: bool
     terms: MoveTerms
-
-    def begin(self, name: str, entries: Entries, reordered: Collection[TopicPartition] = ()) -> None:
-        """If the controller refuses one for good, takes back the others. After a refusal that may pass, or a lost
-        answer, what the cluster shows decides what is sent again. Raises PlanDoesNotFit, JobFailed.
-        """
-        deadline = time.monotonic() + self.cluster.intervals.patience
-        left, begun = dict(entries), set[TopicPartition]()
-        while left:
-            offer = self.offer(name, left, reordered)
-            begun |= offer.begun
-            if offer.refused:
-                self._take_back(name, offer.refused, begun)
-            left, reordered = {one: entries[one] for one in sorted(offer.later)}, offer.reordered
-            if left and time.monotonic() >= deadline:
-                raise not_begun(name, offer.later)
-            if left:
-                time.sleep(self.cluster.intervals.poll)
 
     def offer(self, name: str, entries: Entries, reordered: Collection[TopicPartition]) -> "Offer":
         """Asks once. `reordered` have their first leader in front."""
@@ -231,21 +213,6 @@ class BatchChanges:
                 raise JobFailed("\n".join([text, *first_lines(lines)]))
             if left:
                 time.sleep(self.cluster.intervals.poll)
-
-    def _take_back(self, name: str, refused: Mapping[TopicPartition, str], begun: Collection[TopicPartition]) -> None:
-        """Cancels the begun moves of a batch. Raises PlanDoesNotFit."""
-        results = self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(begun))
-        completed = sum(isinstance(error, NoReassignmentInProgress) for error in results.values())
-        exceptions = f", except {completed} that had completed" if completed else ""
-        lines = [f"{one}: {why}" for one, why in sorted(refused.items())]
-        lines += [
-            f"{one}: goes on, its cancel was refused: {error.message}"
-            for one, error in sorted(results.items())
-            if error is not None and not isinstance(error, NoReassignmentInProgress)
-        ]
-        moves = counted(len(refused), "move", "were")
-        text = f"{name}: {moves} refused; submit cancelled the others of the batch{exceptions}:"
-        raise PlanDoesNotFit("\n".join([text, *first_lines(lines)]))
 
 
 def not_begun(name: str, later: Mapping[TopicPartition, KafkaError]) -> JobFailed:

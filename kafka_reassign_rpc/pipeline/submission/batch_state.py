@@ -37,10 +37,6 @@ class BatchState:
     to_elect: frozenset[TopicPartition] = frozenset()
     leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
 
-    @property
-    def is_done(self) -> bool:
-        return not (self.moving or self.not_begun or self.mismatched)
-
 
 def batch_state(
     batch: Mapping[TopicPartition, PlanEntry],
@@ -101,14 +97,10 @@ def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionR
     return f"has the replicas {list(replicas)}, the plan was made for {list(entry.expected_replicas)}"
 
 
-def mismatch_lines(found: BatchState) -> list[str]:
-    return [f"{name}: {why}" for name, why in sorted(found.mismatched.items())]
-
-
 def misfit_lines(batch: Mapping[TopicPartition, PlanEntry], found: BatchState, live: Set[int]) -> list[str]:
     """Names also moves that lack a live broker."""
     gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
-    return mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
+    return [f"{name}: {why}" for name, why in (*sorted(found.mismatched.items()), *gone.items()) if why]
 
 
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:

@@ -3,7 +3,7 @@ whether they are empty. A drain of some topics alone does not empty a broker.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -12,13 +12,13 @@ from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
-from kafka_reassign_rpc.pipeline.plans.plan_summary import brokers_of
 from kafka_reassign_rpc.pipeline.plans.plan_writer import read_left_out, require_all_left_out
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
-from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, plan_again, refuse_rest
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 from kafka_reassign_rpc.support.typed_commands import command
@@ -26,6 +26,8 @@ from kafka_reassign_rpc.support.typed_commands import command
 ROUNDS = 3
 """Without a cordon more may come each time."""
 MEANWHILE = "meanwhile"
+CarryOut = Callable[[str, Entries], int]
+"""Carries out moves under this name; returns how many began."""
 
 
 @dataclass
@@ -39,13 +41,12 @@ class DrainedBrokers:
 
     @property
     def brokers(self) -> Sequence[int]:
-        info = self.plan.info
-        drained = brokers_of(info.kind, info.requested, DRAIN) or ()
-        return () if info.requested.topics else sorted(set(drained))
+        summary = self.plan.summary
+        return () if summary.requested.topics else sorted(set(summary.brokers_of(DRAIN) or ()))
 
     def require_left_out(self) -> None:
         """Raises BadInput where rows of what the plan leaves out are lost: they would move as what came later."""
-        partitions = sum(one.partitions for one in self.plan.info.left_out)
+        partitions = sum(one.partitions for one in self.plan.summary.left_out)
         if partitions and self.brokers and not self.plan.undoes:
             require_all_left_out(self.path, partitions)
 
@@ -71,13 +72,13 @@ class DrainedBrokers:
             raise JobFailed(why) from None
         line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
 
-    def move_rest(self, run: BatchRun, left_out: Collection[TopicPartition] = ()) -> int:
+    def move_rest(self, carry_out: CarryOut, watch: HealthWatch, left_out: Collection[TopicPartition] = ()) -> int:
         """Once the plan is carried out, but for what was `left_out`. Returns how many moves began. Raises as
-        `BatchRun.run_batch`, but moves that fit no more are named, and stay.
+        `WindowRun.run`, but moves that fit no more are named, and stay.
         """
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
-            self._wait_for_moves(run)
+            self._wait_for_moves(watch)
             if not _is_full(self._left()):
                 break
             moves = self.cluster.ask(partial(self._rest, left_out))
@@ -86,18 +87,18 @@ class DrainedBrokers:
             what = first_of(sorted(map(str, moves)), NAMED)
             self.cluster.output.line(f"{counted(len(moves), 'partition')} came to {self._named()} meanwhile: {what}")
             try:
-                begun += run.run_batch(f"{MEANWHILE}-{number}", moves, "what came meanwhile")
+                begun += carry_out(f"{MEANWHILE}-{number}", moves)
             except PlanDoesNotFit as error:
                 self.cluster.output.line(str(error))
                 break
         return begun
 
-    def _wait_for_moves(self, run: BatchRun) -> None:
+    def _wait_for_moves(self, watch: HealthWatch) -> None:
         """A killed run, or somebody else, may have begun moves that empty the brokers. Those to a lost broker do not
         count.
         """
-        while leaving := [one for one in self.cluster.moves().values() if self._empties(one, run.watch.live)]:
-            run.watch.is_healthy(frozenset())
+        while leaving := [one for one in self.cluster.moves().values() if self._empties(one, watch.live)]:
+            watch.is_healthy(frozenset())
             self.cluster.output.status(f"{counted(len(leaving), 'partition')} on the way from {self._named()}")
             time.sleep(self.cluster.intervals.poll)
 
@@ -120,7 +121,7 @@ class DrainedBrokers:
         cordoned = client.cordoned() if client.can_cordon() else frozenset()
         staying = self._left_out.union(left_out) | client.list_partition_reassignments().keys()
         return drain_rest.moves_of(
-            nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, staying
+            nodes, everything.topics, self.brokers, self.plan.summary.requested.to, cordoned, staying
         )
 
     def _left(self) -> dict[int, Left]:
@@ -152,7 +153,7 @@ class DrainedBrokers:
             refuse_rest(places, begun)
 
     def _again(self, brokers: str) -> Iterator[str]:
-        to = self.plan.info.requested.to
+        to = self.plan.summary.requested.to
         receivers = ("--to", listed(to)) if to else ()
         return plan_again(self.path, "drain", ["--brokers", brokers, *receivers])
 

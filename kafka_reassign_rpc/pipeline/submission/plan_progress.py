@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.client import Progress
 from kafka_reassign_rpc.client.text_format import amounts, bar, duration
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedTimeline
+from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TimelineFigures
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH
 from kafka_reassign_rpc.support.counted import counted
 
@@ -21,22 +23,27 @@ WINDOW_S = 300.0
 """Seconds for the pace."""
 
 
-def least_seconds(info: PlanInfo, rate: Callable[[int, str], int]) -> float:
+def least_seconds(summary: PlanSummary, rate: Callable[[int, str], int]) -> float:
     """The bytes of the broker that needs longest, over its rate; 0.0 where the plan does not say what brokers copy.
     `rate`: bytes/s on a side of a broker, by the config's name.
     """
     longest = 0.0
-    for one in (info.timeline or PlannedTimeline()).brokers:
+    for one in () if summary.timeline is None else summary.timeline.brokers:
         for side, spans in ((FOLLOWER_RATE, one.received), (LEADER_RATE, one.sent)):
-            if one.broker is not None and spans:
+            if spans:
                 longest = max(longest, sum(spans) / max(1, rate(one.broker, side)))
     return longest
 
 
+def without_figures(summary: PlanSummary) -> PlanSummary:
+    """For moves of which the plan does not say what they copy, and how long that takes."""
+    return replace(summary, batches=[], expected_seconds=0.0, timeline=None)
+
+
 class PlannedPace:
-    def __init__(self, info: PlanInfo) -> None:
-        self.seconds = info.expected_seconds or 1.0
-        timeline = info.timeline or PlannedTimeline()
+    def __init__(self, summary: PlanSummary) -> None:
+        self.seconds = summary.expected_seconds or 1.0
+        timeline = summary.timeline or TimelineFigures(0.0, [])
         spans = [sum(span) for span in zip(*(one.received for one in timeline.brokers), strict=False)]
         self._span_seconds = timeline.seconds
         self._copied = [0, *accumulate(spans)] if sum(spans) else []
@@ -95,7 +102,7 @@ class PlanProgress:
     least_seconds   the plan takes at least this with limits other than its own; 0: unknown. None: its own limits hold
     """
 
-    info: PlanInfo
+    summary: PlanSummary
     least_seconds: float | None = None
     _pace: PlannedPace = field(init=False)
     _done: Counter[int] = field(default_factory=Counter)
@@ -111,7 +118,7 @@ class PlanProgress:
     """Times, and the bytes copied by then, without those of `_earlier`."""
 
     def __post_init__(self) -> None:
-        self._pace = PlannedPace(self.info)
+        self._pace = PlannedPace(self.summary)
 
     def done(self, batch: int, moves: int = 1, *, earlier: bool = False, size: int | None = None) -> None:
         """`earlier`: ended before submit looked, so not at its pace. `size`: of the one move, as far as it is known."""
@@ -131,11 +138,11 @@ class PlanProgress:
 
     @property
     def _moves(self) -> dict[int, int]:
-        return {one.batch: one.moves - self._left_out[one.batch] for one in self.info.batches}
+        return {one.batch: one.moves - self._left_out[one.batch] for one in self.summary.batches}
 
     def progress(self, now: float, seen: Iterable[Seen] = ()) -> Progress:
         """The rate is None at first."""
-        total = self.info.bytes_of(self._moves)
+        total = self.summary.bytes_of(self._moves)
         copied, earlier = self._copied(seen)
         self._most = done = min(max(copied, self._most), total)
         self._samples.append((now, done - earlier))
@@ -145,14 +152,14 @@ class PlanProgress:
         before += earlier
         rate = max(0, done - before) / (now - since) if now > since else None
         left = self._left(now - since, before, done, total) if total else None
-        return Progress(done, total if self.info.batches else None, rate, left)
+        return Progress(done, total if self.summary.batches else None, rate, left)
 
     def _copied(self, seen: Iterable[Seen]) -> tuple[int, int]:
         """In all, and by moves that had ended earlier."""
         moves, sums = self._moves, dict[int, _Sum]()
-        for one in self.info.batches:
+        for one in self.summary.batches:
             number, sized = one.batch, self._ended_sized[one.batch]
-            total = self.info.bytes_of({number: moves[number]})
+            total = self.summary.bytes_of({number: moves[number]})
             unsized = self._done[number] - sized
             sums[number] = _Sum(moves[number], total, sized, self._ended_bytes[number], unsized)
         for move in seen:
@@ -170,7 +177,7 @@ class PlanProgress:
         at = self._pace.at(done / total)
         if done == total or not seconds:
             is_planned = done == total or self.least_seconds is None
-            return self._pace.seconds - at if self.info.expected_seconds and is_planned else None
+            return self._pace.seconds - at if self.summary.expected_seconds and is_planned else None
         planned = at - self._pace.at(before / total)
         return (self._pace.seconds - at) * seconds / planned if planned > 0 else None
 
@@ -181,7 +188,6 @@ class PlanProgress:
         *,
         waiting: int,
         stalled: int = 0,
-        title: str = "plan",
     ) -> str:
         """`waiting`: moves that have not begun, or wait in the controller's queue."""
         found = self.progress(now, seen)
@@ -193,9 +199,9 @@ class PlanProgress:
             counts += f", {stalled} stalled"
         share = found.share if found.total else done / max(1, known)
         sizes = f", {amounts(found)}" if found.total else ""
-        return f"{title} |{bar(share, BAR_WIDTH)}| {counts}{sizes}{self._in_all()}"
+        return f"plan |{bar(share, BAR_WIDTH)}| {counts}{sizes}{self._in_all()}"
 
     def _in_all(self) -> str:
         if self.least_seconds is not None:
             return f"; at least {duration(self.least_seconds)} in all with these limits" if self.least_seconds else ""
-        return f"; planned {duration(self.info.expected_seconds)} in all" if self.info.expected_seconds else ""
+        return f"; planned {duration(self.summary.expected_seconds)} in all" if self.summary.expected_seconds else ""

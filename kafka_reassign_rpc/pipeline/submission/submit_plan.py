@@ -3,7 +3,7 @@ arguments. The journal in the plan's directory keeps only the health before the 
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,16 +20,15 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
-from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.batch_state import misfit_lines
-from kafka_reassign_rpc.pipeline.submission.drained_brokers import DrainedBrokers
+from kafka_reassign_rpc.pipeline.submission.drained_brokers import CarryOut, DrainedBrokers
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds, without_figures
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
-from kafka_reassign_rpc.pipeline.submission.replica_order import order_before
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, order_before
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
@@ -38,7 +37,7 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     UnderWay,
 )
 from kafka_reassign_rpc.pipeline.submission.undo_cancels import UndoCancels
-from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
+from kafka_reassign_rpc.pipeline.submission.window_run import Source, WindowRun, sources_of
 from kafka_reassign_rpc.support.counted import agreeing
 
 JOURNAL, JOURNAL_OF_UNDO = "submit.json", "undo.json"
@@ -94,7 +93,7 @@ class Submission:
         takes_back = UndoCancels(self._cluster, self.plan)
         refused: list[str] = []
         for file in self.plan.batches:
-            batch = read_batch(file, self.plan.info.kind)
+            batch = read_batch(file, self.plan.summary.kind)
             cancels, turned = set(takes_back.to_cancel(batch)), takes_back.out_of_order(file)
             apart = cancels | turned.keys()
             found = self._cluster.stable_state({name: one for name, one in batch.items() if name not in apart})
@@ -119,7 +118,7 @@ class Submission:
         self._drained.require_left_out()
         health = self._check_cluster()
         journal = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
-        first = first_health(journal, self.plan.info.cluster_id, health, accept_health=accept_health)
+        first = first_health(journal, self.plan.summary.cluster_id, health, accept_health=accept_health)
         self._drained.cordon()
         takes_back = UndoCancels(self._cluster, self.plan)
         takes_back.cancel()
@@ -130,62 +129,66 @@ class Submission:
         keeps_reasons = self._cluster.ask(self.client.can_keep_reasons)
         if not compares:
             self.output.line("this cluster has no compare-and-set: submit compares the assignments before each batch")
-        if not forbids_factor_change and self.plan.info.kind != SET_RF:
+        if not forbids_factor_change and self.plan.summary.kind != SET_RF:
             self.output.line(
                 "this cluster cannot refuse a change of the replication factor: submit has checked the plan's files"
             )
         watch = HealthWatch(self._cluster, stop_conditions, health.live)
 
         caps = self.caps or planned_caps(self.plan)
-        queues = not self.by_batch and self._cluster.ask(self.client.can_queue)
-
+        queues = self._cluster.ask(self.client.can_queue)
         least = self._least_seconds(self.throttle, health.live) if self.throttle else None
         disabled = self._cluster.ask(self.client.why_disabled) if queues else None
         if disabled is not None:
             self.output.line(f"{disabled} Until then moves wait in the controller's queue.")
 
-        def changes(part: str = "") -> BatchChanges:
-            return BatchChanges(
-                self._cluster,
-                compares,
-                self.plan.info.kind == SET_RF or not forbids_factor_change,
-                MoveTerms(
-                    (),
-                    QUEUE if queues else RPC,
-                    self._reason(part) if keeps_reasons else "",
-                    self.throttle,
-                    self.lifts and bool(self.throttle),
-                    caps.per_broker if queues else None,
-                ),
-            )
-
+        terms = MoveTerms(
+            (),
+            QUEUE if queues else RPC,
+            self._reason() if keeps_reasons else "",
+            self.throttle,
+            self.lifts and bool(self.throttle),
+            caps.per_broker if queues else None,
+        )
+        may_change_factor = self.plan.summary.kind == SET_RF or not forbids_factor_change
+        changes = BatchChanges(self._cluster, compares, may_change_factor, terms)
         if self.plan.undoes:
-            takes_back.restore_order(changes())
+            takes_back.restore_order(changes)
         warnings = PlanWarnings(self.output, self.throttle, self.intervals.growing)
-        batches = BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings)
-        if self.by_batch:
-            run = batches.run
-        else:
-            window, progress = MoveWindow(caps, queues), PlanProgress(self.plan.info, least)
-            name = self.path.resolve().name
-            run = WindowRun(
-                self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress, warnings
-            ).run
+
+        def carry_out(name: str, sources: Iterable[Source], progress: PlanProgress) -> int:
+            window = MoveWindow(caps, queues)
+            return WindowRun(
+                self._cluster,
+                sources,
+                name,
+                watch,
+                changes,
+                window,
+                self.under_way,
+                progress,
+                warnings,
+                self.by_batch,
+            ).run()
+
+        def carry_out_rest(name: str, entries: Entries) -> int:
+            return carry_out(name, [Source(name, 0, lambda: entries)], PlanProgress(without_figures(self.plan.summary)))
+
         try:
-            begun = run()
+            begun = carry_out(self.path.resolve().name, sources_of(self.plan), PlanProgress(self.plan.summary, least))
         except PlanDoesNotFit as error:
             if error.left_out:
-                self._move_rest(batches, error)
+                self._move_rest(carry_out_rest, watch, error)
             self._drained.report(None)
             raise
-        begun += self._drained.move_rest(batches)
+        begun += self._drained.move_rest(carry_out_rest, watch)
         self._drained.report(begun)
         return begun
 
-    def _move_rest(self, batches: BatchRun, found: PlanDoesNotFit) -> None:
+    def _move_rest(self, carry_out: CarryOut, watch: HealthWatch, found: PlanDoesNotFit) -> None:
         """All is done but what was left out: that stays, as it is not known why somebody has changed it."""
         try:
-            self._drained.move_rest(batches, found.left_out)
+            self._drained.move_rest(carry_out, watch, found.left_out)
         except (SubmitStopped, JobFailed, KafkaError):
             self.output.line(str(found))
             raise
@@ -204,37 +207,37 @@ class Submission:
             self.output.line(f"The rate of the window goes before --throttle: {window.now}.")
             throttle = window.rate
         least = least_seconds(
-            self.plan.info, lambda broker, side: found.lowest(broker, side, throttle, lifts=self.lifts)
+            self.plan.summary, lambda broker, side: found.lowest(broker, side, throttle, lifts=self.lifts)
         )
-        planned = self.plan.info.expected_seconds
+        planned = self.plan.summary.expected_seconds
         if least > planned > 0:
             text = f"with these limits the plan takes {duration(least)} at least, not {duration(planned)} as planned"
             self.output.line(text)
             return least
-        return None if self.plan.info.bandwidth in (0, throttle) else least
+        return None if self.plan.summary.bandwidth == throttle else least
 
     def _check_cluster(self) -> ClusterHealth:
         """Raises BadInput for another cluster, UnsupportedHere."""
         cluster_id, health = self._cluster.health()
-        if cluster_id != self.plan.info.cluster_id:
-            raise BadInput(f"{self.path}: is for cluster {self.plan.info.cluster_id}, this is cluster {cluster_id}")
+        if cluster_id != self.plan.summary.cluster_id:
+            raise BadInput(f"{self.path}: is for cluster {self.plan.summary.cluster_id}, this is cluster {cluster_id}")
         if self.throttle is not None and not self._cluster.ask(self.client.can_lease_throttles):
             raise UnsupportedHere(NO_LEASES)
         if self.reason and not self._cluster.ask(self.client.can_keep_reasons):
             raise UnsupportedHere(NO_REASONS)
         return health
 
-    def _reason(self, part: str) -> str:
+    def _reason(self) -> str:
         """The controller shows it in events and in listings."""
         name = self.path.resolve().name
         called = name if re.match(r"plan(?![a-z])", name) else f"plan {name}"
-        plan = f"{called} ({self.plan.info.kind})" + (f", {part}" if part else "")
+        plan = f"{called} ({self.plan.summary.kind})"
         plan = f"undo of {plan}" if self.plan.undoes else plan
         return f"{self.reason}; {plan}" if self.reason else plan
 
 
 def planned_caps(plan: SubmittablePlan) -> PlanCaps:
-    return PlanCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
+    return PlanCaps(plan.summary.moves_per_broker, plan.summary.requested.moves_per_batch)
 
 
 def write_under_way(submission: Submission) -> StorePath:

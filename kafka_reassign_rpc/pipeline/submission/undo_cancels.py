@@ -38,14 +38,16 @@ class UndoCancels:
         """Partitions at rest of a batch of the way back with the plan's first leader in front."""
         if not self._plan.undoes:
             return {}
-        led = first_led(read_batch(self._plan.way_there[file], self._plan.info.kind))
+        led = first_led(read_batch(self._plan.way_there[file], self._plan.summary.kind))
         return {name: led[name] for name in sorted(self._cluster.state(led).reordered)} if led else {}
 
     def cancel(self) -> None:
         """A move that has ended meanwhile goes back as others do. Raises JobFailed."""
         if not self._moves:
             return
-        names = [name for file in self._plan.batches for name in self.to_cancel(read_batch(file, self._plan.info.kind))]
+        names = [
+            name for file in self._plan.batches for name in self.to_cancel(read_batch(file, self._plan.summary.kind))
+        ]
         if not names:
             return
         results = self._cluster.ask(lambda: self._cluster.client.cancel_partition_reassignments(names))

@@ -9,19 +9,21 @@ moves, and a broker of its target is lost   it takes no place until that broker 
 at rest, as the plan expects it             begins when it has room
 anything else                               left out
 
-A run may be killed anywhere; the next one finds the same states.
+By batch, the next one is read once all of a batch is done. A run may be killed anywhere; the next one finds
+the same states.
 """
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
 from kafka_reassign_rpc.pipeline.submission.batch_state import missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
@@ -39,15 +41,31 @@ LOOK_AHEAD = 10_000
 
 AT_ONCE = 5_000
 
+LATER_HAVE_NOT_BEGUN = "all others of the batch are done, those of later ones have not begun"
+
 MOST_REFUSED = 100
 """Final refusals after which submit begins no more."""
 
 
+class Source(NamedTuple):
+    """A batch to carry out. `read` may raise BadInput."""
+
+    name: str
+    number: int
+    read: Callable[[], Mapping[TopicPartition, PlanEntry]]
+
+
+def sources_of(plan: SubmittablePlan) -> list[Source]:
+    return [
+        Source(file.stem, batch_number(file), partial(read_batch, file, plan.summary.kind)) for file in plan.batches
+    ]
+
+
 @dataclass
 class _OpenBatch:
-    """A batch file with moves left. `out`: how many were left out."""
+    """A batch with moves left. `out`: how many were left out."""
 
-    file: StorePath
+    name: str
     size: int
     left: int
     out: int = 0
@@ -55,10 +73,10 @@ class _OpenBatch:
 
 @dataclass
 class WindowRun:
-    """`under_way` may be read by others at any time."""
+    """`under_way` may be read by others at any time. `by_batch`: one batch at a time."""
 
     cluster: PatientCluster
-    plan: SubmittablePlan
+    sources: Iterable[Source]
     name: str
     watch: HealthWatch
     changes: BatchChanges
@@ -66,7 +84,8 @@ class WindowRun:
     under_way: UnderWay
     progress: PlanProgress
     warnings: PlanWarnings
-    _unread: deque[StorePath] = field(init=False)
+    by_batch: bool = False
+    _unread: deque[Source] = field(init=False)
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
     _queued: set[TopicPartition] = field(default_factory=set)
@@ -89,7 +108,7 @@ class WindowRun:
     _adapt_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self._unread = deque(self.plan.batches)
+        self._unread = deque(self.sources)
 
     def run(self) -> int:
         """Returns how many moves this run began. Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput."""
@@ -120,30 +139,36 @@ class WindowRun:
             time.sleep(self.cluster.intervals.poll)
         if self.window.stuck:
             more = [str(self._does_not_fit("these will not begin"))] if self._left_out else []
-            raise stop_for(self.name, self._waiting_for_lost(), "nothing else is left to do", *more)
+            others = LATER_HAVE_NOT_BEGUN if self._unread else "nothing else is left to do"
+            raise stop_for(self.name, self._waiting_for_lost(), others, *more)
         if self._left_out:
-            error = self._does_not_fit("all others are done")
-            error.left_out = frozenset(self._left_out)
+            error = self._does_not_fit(LATER_HAVE_NOT_BEGUN if self._unread else "all others are done")
+            error.left_out = frozenset() if self._unread else frozenset(self._left_out)
             raise error
         return begun
 
     # Reading the plan
 
     def _read(self) -> None:
-        while self._unread and (ahead := self.window.ahead(self._queued)) < LOOK_AHEAD:
+        while self._unread and (ahead := self.window.ahead(self._queued)) < LOOK_AHEAD and not self._waits_for_batch():
             read: dict[TopicPartition, PlanEntry] = {}
-            while self._unread and len(read) < min(AT_ONCE, LOOK_AHEAD - ahead):
-                file = self._unread.popleft()
-                batch = read_batch(file, self.plan.info.kind)
-                number = batch_number(file)
+            while self._unread and len(read) < min(AT_ONCE, LOOK_AHEAD - ahead) and not self._waits_for_batch():
+                source = self._unread.popleft()
+                batch = source.read()
                 for name in batch:
                     if name in read or name in self._batches:
-                        raise BadInput(f"{file}: {name} is in an earlier batch too; carry the plan out --by-batch")
-                    self._batches[name] = number
-                self._open[number] = _OpenBatch(file, len(batch), len(batch))
+                        raise BadInput(
+                            f"{source.name}: {name} is in an earlier batch too; carry the plan out --by-batch"
+                        )
+                    self._batches[name] = source.number
+                if batch:
+                    self._open[source.number] = _OpenBatch(source.name, len(batch), len(batch))
                 read |= batch
             self._place(read)
             self.warnings.of_moves(self.cluster, read, self.window.waiting)
+
+    def _waits_for_batch(self) -> bool:
+        return self.by_batch and bool(self._open or self._left_out)
 
     def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
         found = self.cluster.stable_state(read)
@@ -244,7 +269,7 @@ class WindowRun:
         if not batch.left:
             del self._open[number]
             left_out = f", {batch.out} left out" if batch.out else ""
-            self.cluster.output.line(f"{batch.file.stem}: {batch.size - batch.out} done{left_out}")
+            self.cluster.output.line(f"{batch.name}: {batch.size - batch.out} done{left_out}")
 
     # What begins
 
