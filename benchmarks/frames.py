@@ -8,14 +8,17 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from kafka_reassign_rpc.core.status.documents import MovesInFlight
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+    AskDocumentRequest,
+    AskDocumentResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
-    DescribeReassignmentsRequest,
-    DescribeReassignmentsResponse,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
     MetadataResponse,
@@ -35,7 +38,7 @@ LIST_NOTHING = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_T
 LIST_ALL = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=None), 0)
 
 
-DESCRIBE_ALL = _frame(DescribeReassignmentsRequest(version=0, topic_reassignments=None, timeout_ms=_TIMEOUT_MS), 0)
+MOVES_IN_FLIGHT = _frame(AskDocumentRequest(version=0, document="in_flight", body=b""), 0)
 
 
 def home(partition: int, replicas: int) -> list[int]:
@@ -116,9 +119,9 @@ def list_error(answer: bytes) -> int:
 
 
 def with_figures(answer: bytes) -> int:
-    """The number of moves for which a Describe has a size."""
-    _, body = decode_response(DescribeReassignmentsResponse, answer, version=0)
-    return sum(one.total_bytes >= 0 for one in body.descriptions)
+    """The number of moves in flight for which the document has a size."""
+    _, found = decode_response(AskDocumentResponse, answer, version=0)
+    return sum(one.bytes_total is not None for one in msgspec.json.decode(found.body, type=MovesInFlight).moves)
 
 
 def nothing_moves(answer: bytes) -> bool:

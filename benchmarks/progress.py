@@ -2,7 +2,7 @@
 
     at rest     the server does not sample brokers (interval 0), and no client watches
     sampling    the server samples brokers every five seconds
-    watched     in addition, `kafka-reassign watch` lists and describes everything once a second
+    watched     in addition, `kafka-reassign watch` lists all moves, and asks how far they are, once a second
 
 The moves never end (brokers copy a few bytes a second), so every sample has news of each move. The CPU time is that of
 the server's process, from /proc (Linux). A ping every 2 ms measures how other clients are served.
@@ -42,7 +42,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
         await controlling(server.address)
         rows.append(await _row("sampling", server, window, watched=False))
         rows.append(await _row("watched", server, window, watched=True))
-    head = ("", "server CPU", "Describe of all", "known", "ping p99", "ping worst")
+    head = ("", "server CPU", "moves in flight", "known", "ping p99", "ping worst")
     return tables.show(f"Progress of {moves:,} moves in flight, {window:.0f} s each", head, rows)
 
 
@@ -61,7 +61,7 @@ async def _row(name: str, server: Server, window: float, *, watched: bool) -> tu
 
 
 def _measure(server: Server, window: float, *, watched: bool) -> tuple[float, list[float], int]:
-    """The share of a core, the seconds of each Describe, and the number of moves with figures in the last Describe."""
+    """The share of a core, the seconds of each answer, and the number of moves with figures in the last."""
     describe: list[float] = []
     answer = b""
     with Wire(server.address, 60) as wire:
@@ -90,6 +90,6 @@ def _refresh(wire: Wire, describe: list[float]) -> bytes:
     """The requests that `kafka-reassign watch` sends each second."""
     wire.ask(frames.LIST_ALL)
     asked = time.perf_counter()
-    answer = wire.ask(frames.DESCRIBE_ALL)
+    answer = wire.ask(frames.MOVES_IN_FLIGHT)
     describe.append(time.perf_counter() - asked)
     return answer

@@ -31,9 +31,9 @@ def main(bootstrap: str, topic: str, partition: str, replicas: str) -> int:
 def wait(client: ReassignmentClient, name: TopicPartition) -> None:
     """Return once the partition does not move any more. Print the progress of the move until then."""
     while client.list_partition_reassignments([name]):
-        for description in client.describe_reassignments(client.list_reassignments([name])).values():
-            if description is not None and description.remaining_ms is not None:
-                print(f"  {description.remaining_ms / 1000:.0f} s remain at {description.bytes_per_second:,} B/s")
+        for move in client.moves_in_flight([name]):
+            if move.remaining_ms is not None:
+                print(f"  {move.remaining_ms / 1000:.0f} s remain at {move.rate:,} B/s")
         time.sleep(POLL_SECONDS)
 
 

@@ -4,7 +4,7 @@ A port method raises `KafkaError` if the whole request fails (NOT_CONTROLLER, a 
 `KafkaError` values for single items. Any other exception is a defect.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -21,12 +21,12 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
@@ -130,8 +130,8 @@ class ControllerPort(Protocol):
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, WaitingMove]]]]:
         """The partitions that have no move in flight but one in the queue, in the same way."""
 
-    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
-        """The moves in the queue of these partitions, which have a move in flight too."""
+    def moves_in_flight(self, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
+        """As `core.status.moves` has it."""
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
@@ -159,13 +159,7 @@ class ControllerPort(Protocol):
 
     def throttles(self, topic: str) -> TopicThrottles: ...
 
-    def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        """None before the first sample of the move in flight. The same object until it changes."""
-
     def state(self) -> ControllerState: ...
-
-    def samples(self) -> int:
-        """Every sample has another number."""
 
     async def create_topics(
         self,

@@ -5,6 +5,7 @@ import json
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
@@ -13,6 +14,7 @@ from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.vendor_bodies import (
     EventLog,
     EventLogBody,
+    InFlightBody,
     Nothing,
     Parameters,
     ServerAddress,
@@ -63,6 +65,15 @@ def _is_json(text: str) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
+
+
+def in_flight(node: Node, body: InFlightBody, _ctx: RequestContext) -> Steps[list[bytes]]:
+    parts = [b'{"moves":[']
+    for move in required_controller(node).moves_in_flight(body.topics):
+        yield
+        if move is not None:
+            parts += (b"," if len(parts) > 1 else b"", msgspec.json.encode(move))
+    return list(in_pieces([*parts, b"]}"]))
 
 
 def healing(node: Node, _body: Nothing, _ctx: RequestContext) -> Work[HealingStatus]:

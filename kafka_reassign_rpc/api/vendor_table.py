@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, Departure
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.status.documents import History, Moves, Partitions, Status
+from kafka_reassign_rpc.core.status.documents import History, Moves, MovesInFlight, Partitions, Status
 from kafka_reassign_rpc.core.vendor_bodies import (
     LONGEST_BODY,
     ApproveBody,
@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     EventLogBody,
     HealBody,
     HoldBody,
+    InFlightBody,
     Nothing,
     Parameters,
     ReleaseBody,
@@ -74,6 +75,8 @@ DOCUMENTS: Sequence[Row] = (
     _page("brokers", Brokers, "The brokers"),
     _page("partitions", Partitions, "Partitions that are under-replicated or offline, by the page"),
     _page("departure", Departure, "Whether brokers may go"),
+    Row("in_flight", DESCRIBE, InFlightBody, MovesInFlight, vendor_documents.in_flight, "Moves in flight of these"
+        " partitions, or all, each as in `moves`, then those that wait until one of them has ended"),
     Row("controller", DESCRIBE, Nothing, ControllerState, vendor_documents.controller_state, "Version, epoch and time"
         " of election of the controller; the brokers with a throttle lease or in controlled shutdown, at most 5000"),
     Row("switch", DESCRIBE, Nothing, SwitchState, vendor_documents.switch, "Why reassignments are disabled (KIP-236),"

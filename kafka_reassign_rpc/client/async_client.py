@@ -51,7 +51,7 @@ from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.status.documents import Moves, Status
+from kafka_reassign_rpc.core.status.documents import Move, Moves, Status
 
 T = TypeVar("T")
 
@@ -274,6 +274,12 @@ class AsyncReassignmentClient:
         `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
         """
         return await self._run(status_calls.status_here)
+
+    async def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> Sequence[Move]:
+        """The moves in flight of these partitions, or all, each as in `moves`: how far it is, and what it waits for.
+        Then come the moves of the queue that wait until one of them has ended. Raises UnsupportedHere.
+        """
+        return await self._run(status_calls.moves_in_flight, partitions)
 
     async def moves(self, /, **parameters: object) -> Moves:
         """One page of the moves. `parameters`: those of /api/v1/moves. Raises UnsupportedHere, InvalidRequest."""

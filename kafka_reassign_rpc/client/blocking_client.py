@@ -96,6 +96,7 @@ class ReassignmentClient:
     history = _blocking(AsyncReassignmentClient.history)
     status = _blocking(AsyncReassignmentClient.status)
     status_here = _blocking(AsyncReassignmentClient.status_here)
+    moves_in_flight = _blocking(AsyncReassignmentClient.moves_in_flight)
     moves = _blocking(AsyncReassignmentClient.moves)
     brokers = _blocking(AsyncReassignmentClient.brokers)
     controller_state = _blocking(AsyncReassignmentClient.controller_state)

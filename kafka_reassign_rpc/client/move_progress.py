@@ -1,33 +1,29 @@
-"""The progress of moves. A kafka-reassign-rpc server tells it in its status document and in DescribeReassignments; for
+"""The progress of moves. A kafka-reassign-rpc server tells it in its documents of the status and of each move; for
 stock Kafka the core derives it from ListPartitionReassignments and DescribeLogDirs.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere
-from kafka_reassign_rpc.client.result_values import (
-    LogDirs,
-    PartitionReassignment,
-    Reassignment,
-    ReassignmentDescription,
-)
+from kafka_reassign_rpc.client.result_values import WAITING, LogDirs, PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import answers_of, of_moves
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes, Sums
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.documents import Status, share
-from kafka_reassign_rpc.core.status.moves import to_join
+from kafka_reassign_rpc.core.status.documents import Move, Status, share
 from kafka_reassign_rpc.support.slices import run_through
 
 LOOKS = 3
 """So often a server is asked for rows and sums of one sample: it may take one between two questions."""
 
 Listed = Mapping[TopicPartition, PartitionReassignment]
-Described = Mapping[TopicPartition, ReassignmentDescription]
+Told = Mapping[TopicPartition, Move]
+"""The server's documents of moves in flight."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ class ProgressSnapshot:
     unknown_brokers  brokers that did not answer, with the error
     waiting          how many moves wait in the queue
     waiting_beside   those of them whose partitions have a move in flight too
-    described        the server's own descriptions; none by a stock controller
+    told             the server's own documents; none by a stock controller
     status           the server's own document, if all moves are followed; None by a stock controller
     """
 
@@ -79,7 +75,7 @@ class ProgressSnapshot:
     unknown_brokers: Mapping[int, str]
     waiting: int = 0
     waiting_beside: Mapping[TopicPartition, PartitionReassignment] = field(default_factory=dict)
-    described: Described = field(default_factory=dict)
+    told: Told = field(default_factory=dict)
     status: Status | None = None
 
     @property
@@ -110,25 +106,22 @@ class LogDirProgressTracker:
         now: float,
         in_flight: Mapping[TopicPartition, PartitionReassignment],
         log_dirs: Iterable[LogDirs],
-        described: Mapping[TopicPartition, ReassignmentDescription] | None = None,
+        told: Told | None = None,
     ) -> ProgressSnapshot:
-        """`described`: the server's own descriptions. Only moves without figures there need `log_dirs`."""
-        described = described or {}
+        """`told`: the server's own documents. Only moves without figures there need `log_dirs`."""
+        every = told or {}
         dirs = list(log_dirs)
         for partition in self._known.keys() - in_flight.keys():
             known = self._known.pop(partition)
             self._finished[partition] = known.done if known.total is None else known.total
-        told = {name: one for name, one in described.items() if one.total_bytes is not None and name in in_flight}
+        told = {name: one for name, one in every.items() if one.bytes_total is not None and name in in_flight}
         rest = {name: move for name, move in in_flight.items() if name not in told}
         cluster = of_moves(rest)
         run_through(self._tracker.update(now, cluster, answers_of(dirs), [], {}))
-        moves = {name: _from_description(in_flight[name], one) for name, one in told.items()}
+        moves = {name: progress_of(one) for name, one in told.items()}
         for name, move in rest.items():
-            one = described.get(name)
-            stalled = None if one is None else one.stall_reason
-            moves[name] = _of_figures(
-                self._tracker.figures(*name) or MoveProgress(adding=move.adding_replicas), stalled
-            )
+            figures = self._tracker.figures(*name) or MoveProgress(adding=move.adding_replicas)
+            moves[name] = _of_figures(figures, every[name].stalled if name in every else None)
         moves = {name: moves[name] for name in in_flight}
         for name in moves:
             self._finished.pop(name, None)  # the partition moves again
@@ -156,9 +149,7 @@ class ProgressSource(Protocol):
         self, partitions: Iterable[tuple[str, int]] | None = None
     ) -> Mapping[TopicPartition, PartitionReassignment]: ...
 
-    def describe_reassignments(
-        self, reassignments: Iterable[Reassignment] | None = None
-    ) -> Mapping[Reassignment, ReassignmentDescription | None]: ...
+    def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> Sequence[Move]: ...
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]: ...
 
@@ -191,7 +182,7 @@ def _are_of_one_sample(snapshot: ProgressSnapshot, status: Status) -> bool:
         sums.add(MoveBytes(one.total, one.done))
     if totals is None or totals.bytes_total is None or totals.bytes_left is None:
         return True
-    if sums.unknown or not snapshot.moves.keys() <= snapshot.described.keys():
+    if sums.unknown or not snapshot.moves.keys() <= snapshot.told.keys():
         return True
     told = totals.in_flight, totals.bytes_total, totals.bytes_total - totals.bytes_left
     return told == (len(snapshot.moves), sums.total, sums.copied)
@@ -207,18 +198,19 @@ def _look(
 ) -> tuple[Listed, ProgressSnapshot]:
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
-    described = _described(client, in_flight, every=partitions is None) if in_flight else {}
+    documents = _documents(client, in_flight, None if partitions is None else in_flight.keys())
+    told = {_name(one): one for one in documents if one.state != WAITING}
     without_figures = {
         partition: move
         for partition, move in in_flight.items()
-        if partition not in described or described[partition].total_bytes is None
+        if partition not in told or told[partition].bytes_total is None
     }
-    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), described)
-    beside = _waiting_beside(in_flight, described)
+    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), told)
+    beside = _waiting_beside(in_flight, documents)
     if with_document and (listed or not snapshot.finished):  # at the end, the server may have begun at 0 again
         snapshot = _with_document(client, snapshot)
     waiting = len(listed) - len(in_flight) + len(beside)
-    return listed, replace(snapshot, waiting=waiting, waiting_beside=beside, described=described)
+    return listed, replace(snapshot, waiting=waiting, waiting_beside=beside, told=told)
 
 
 def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> ProgressSnapshot:
@@ -239,44 +231,46 @@ def together(status: Status) -> Progress:
 
 def read_waiting_beside(client: ProgressSource, listed: Listed) -> dict[TopicPartition, PartitionReassignment]:
     """Queued moves that the list of all moves lacks, since their partitions have one in flight."""
-    if not any(move.id >= 0 for move in listed.values()):
-        return {}
-    return _waiting_beside(listed, _described(client, listed, every=True))
+    in_flight = {name: move for name, move in listed.items() if not move.is_waiting}
+    return _waiting_beside(in_flight, _documents(client, in_flight, None))
 
 
-def _described(client: ProgressSource, in_flight: Listed, *, every: bool) -> Described:
-    """Empty by a stock controller."""
-    named = None if every else [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
-    with suppress(UnsupportedHere):
-        found = client.describe_reassignments(named)
-        return {one.topic_partition: description for one, description in found.items() if description is not None}
-    return {}
+def _documents(
+    client: ProgressSource, in_flight: Listed, partitions: Iterable[TopicPartition] | None
+) -> Sequence[Move]:
+    """Empty by a stock controller, which lists moves without an id."""
+    if any(move.id >= 0 for move in in_flight.values()):
+        with suppress(UnsupportedHere):
+            return client.moves_in_flight(partitions)
+    return ()
 
 
-def _waiting_beside(listed: Listed, described: Described) -> dict[TopicPartition, PartitionReassignment]:
+def _name(move: Move) -> TopicPartition:
+    return TopicPartition(move.topic, move.partition)
+
+
+def _waiting_beside(in_flight: Listed, documents: Sequence[Move]) -> dict[TopicPartition, PartitionReassignment]:
     return {
-        partition: waiting
-        for partition, one in described.items()
-        if partition in listed and not listed[partition].is_waiting and (waiting := one.waiting_move) is not None
+        _name(one): PartitionReassignment(
+            replicas=tuple(one.original),
+            adding_replicas=tuple(one.adding),
+            removing_replicas=tuple(one.removing),
+            state=WAITING,
+            route=one.route or RPC,
+            reason=one.reason or "",
+            waiting_target=tuple(one.target),
+        )
+        for one in documents
+        if one.state == WAITING and _name(one) in in_flight
     }
 
 
-def _from_description(move: PartitionReassignment, told: ReassignmentDescription) -> Progress:
-    most = float("inf") if told.total_bytes is None else told.total_bytes
-    sizes = ((one, told.copied_bytes.get(one)) for one in move.adding_replicas)
-    # A server of an earlier version tells also what holds more than its leader, of which the rest is unknown.
-    copied = {one: size for one, size in sizes if size is not None and size <= most}
-    figures = MoveProgress(
-        told.total_bytes,
-        copied,
-        told.bytes_per_second,
-        None if told.joining or len(copied) < len(move.adding_replicas) else told.remaining_ms,
-        adding=move.adding_replicas,
-    )
-    return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else told.waits_for or None)
+def progress_of(move: Move) -> Progress:
+    seconds = None if move.remaining_ms is None else move.remaining_ms / 1000
+    return Progress(move.bytes_copied, move.bytes_total, move.rate, seconds, move.copied, move.stalled, move.waits_for)
 
 
-def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | None = None) -> Progress:
+def _of_figures(figures: MoveProgress, stalled: str | None) -> Progress:
     return Progress(
         figures.bytes_copied,
         figures.bytes_total,
@@ -284,5 +278,4 @@ def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | Non
         None if figures.remaining_ms is None else figures.remaining_ms / 1000,
         figures.copied,
         stalled,
-        waits_for,
     )

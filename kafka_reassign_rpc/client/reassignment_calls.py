@@ -11,7 +11,6 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reass
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ApiMessage,
@@ -123,18 +122,6 @@ def _description(found: _Description) -> ReassignmentDescription:
         current_leader=found.leader_id,
         leader_throttle=found.leader_throttle,
         new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
-        total_bytes=known(found.total_bytes),
-        copied_bytes={one.broker_id: one.copied_bytes for one in found.new_assigned if one.copied_bytes >= 0},
-        bytes_per_second=known(found.rate),
-        remaining_ms=known(found.remaining_ms),
-        stall_reason=found.stall_reason,
-        route=found.route,
-        reason=found.reason,
-        waiting_target=None if found.waiting_target is None else tuple(found.waiting_target),
-        waiting_route=found.waiting_route,
-        waiting_reason=found.waiting_reason,
-        joining=tuple(found.joining),
-        waits_for=found.waits_for,
     )
 
 

@@ -43,25 +43,13 @@ class Reassignment:
 
 @dataclass(frozen=True)
 class ReassignmentDescription:
-    """The server's description of a move in flight (KIP-240).
+    """The server's description of a move in flight (KIP-240): how far it is, `moves_in_flight` tells.
 
     start_time              milliseconds since 1970 (UTC)
     current_leader          broker id; -1: no leader
     leader_throttle         bytes/s; NO_THROTTLE: none applies
     new_assigned_brokers    the target, preferred leader first
     new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: none applies
-    total_bytes             bytes that each adding replica has to copy; None: unknown
-    copied_bytes            broker with an adding replica -> bytes that it holds, if known
-    bytes_per_second        the rate at which all adding replicas grow together; None: unknown
-    remaining_ms            milliseconds until all is copied, at the present rate; None: unknown
-    stall_reason            why the move makes no progress; None: it makes progress
-    route                   how the move came: rpc, batch, queue, request or heal
-    reason                  what the move is for, as the client that started it says
-    joining                 all is copied: adding replicas that still have to join the ISR
-    waits_for               its share of a throttle that other moves use up, with the throttle; "": not for that
-    waiting_target          the target of another move of the partition that waits in the queue; None: none waits
-    waiting_route           its route
-    waiting_reason          its reason
     """
 
     reassignment: Reassignment
@@ -69,38 +57,10 @@ class ReassignmentDescription:
     current_leader: int
     leader_throttle: int
     new_assigned_throttles: Mapping[int, int]
-    total_bytes: int | None = None
-    copied_bytes: Mapping[int, int] = field(default_factory=dict)
-    bytes_per_second: int | None = None
-    remaining_ms: int | None = None
-    stall_reason: str | None = None
-    route: str = RPC
-    reason: str = ""
-    waiting_target: tuple[int, ...] | None = None
-    waiting_route: str = RPC
-    waiting_reason: str = ""
-    joining: tuple[int, ...] = ()
-    waits_for: str = ""
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:
         return tuple(self.new_assigned_throttles)
-
-    @property
-    def waiting_move(self) -> "PartitionReassignment | None":
-        """That other move, as if the one in flight were over; None: none waits."""
-        if self.waiting_target is None:
-            return None
-        standing = self.new_assigned_brokers
-        return PartitionReassignment(
-            replicas=standing,
-            adding_replicas=tuple([broker for broker in self.waiting_target if broker not in standing]),
-            removing_replicas=tuple([broker for broker in standing if broker not in self.waiting_target]),
-            state=WAITING,
-            route=self.waiting_route,
-            reason=self.waiting_reason,
-            waiting_target=self.waiting_target,
-        )
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,12 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Nothing(Body, frozen=True, kw_only=True): ...
 
 
+class InFlightBody(Body, frozen=True, kw_only=True):
+    """`topics`: topics with their partitions; None: all moves."""
+
+    topics: dict[str, list[int]] | None = None
+
+
 class EventLogBody(Body, frozen=True, kw_only=True):
     """`from_seq` below 0: no events, only the numbers and the running servers."""
 

@@ -2223,13 +2223,11 @@ class DescribeReassignmentsResponse(Message):
         class NewlyAssignedReplica(Structure):
             broker_id: int
             follower_throttle: int
-            copied_bytes: int
             def __init__(
                 self,
                 *,
                 broker_id: int = ...,
                 follower_throttle: int = ...,
-                copied_bytes: int = ...,
                 version: int | None = ...,
             ) -> None: ...
 
@@ -2240,17 +2238,6 @@ class DescribeReassignmentsResponse(Message):
         new_assigned: list[NewlyAssignedReplica]
         topic: str | None
         partition_id: int
-        total_bytes: int
-        remaining_ms: int
-        stall_reason: str | None
-        rate: int
-        route: str
-        reason: str
-        waiting_target: list[int] | None
-        waiting_route: str
-        waiting_reason: str
-        joining: list[int]
-        waits_for: str
         def __init__(
             self,
             *,
@@ -2261,17 +2248,6 @@ class DescribeReassignmentsResponse(Message):
             new_assigned: Sequence[NewlyAssignedReplica | tuple[object, ...]] = ...,
             topic: str | None = ...,
             partition_id: int = ...,
-            total_bytes: int = ...,
-            remaining_ms: int = ...,
-            stall_reason: str | None = ...,
-            rate: int = ...,
-            route: str = ...,
-            reason: str = ...,
-            waiting_target: Sequence[int] | None = ...,
-            waiting_route: str = ...,
-            waiting_reason: str = ...,
-            joining: Sequence[int] = ...,
-            waits_for: str = ...,
             version: int | None = ...,
         ) -> None: ...
 

@@ -58,7 +58,7 @@ def run(context: ActionContext) -> None:
     if not found and not waiting:
         output.line(action_list.NOTHING)
     else:
-        for group in grouped(found):
+        for group in grouped(found, listed):
             for text in _group_lines(group, listed, sizes):
                 output.line(text)
         for text in _waiting_lines(waiting, waits):
@@ -93,12 +93,17 @@ def _is_in_flight(one: ReassignmentDescription, listed: Listed) -> bool:
     return move is not None and move.id == one.reassignment.id
 
 
-def grouped(found: Sequence[ReassignmentDescription]) -> list[list[ReassignmentDescription]]:
+def grouped(found: Sequence[ReassignmentDescription], listed: Listed) -> list[list[ReassignmentDescription]]:
     """The oldest request comes first, its partitions in their order."""
+
+    def kind(one: ReassignmentDescription) -> tuple[str, str]:
+        move = listed[one.reassignment.topic_partition]
+        return move.route, move.reason
+
     groups: list[list[ReassignmentDescription]] = []
-    for one in sorted(found, key=lambda one: (one.route, one.reason, one.start_time)):
+    for one in sorted(found, key=lambda one: (kind(one), one.start_time)):
         last = groups[-1][-1] if groups else None
-        if last is not None and _kind(last) == _kind(one) and one.start_time - last.start_time <= SAME_REQUEST_MS:
+        if last is not None and kind(last) == kind(one) and one.start_time - last.start_time <= SAME_REQUEST_MS:
             groups[-1].append(one)
         else:
             groups.append([one])
@@ -106,17 +111,12 @@ def grouped(found: Sequence[ReassignmentDescription]) -> list[list[ReassignmentD
     return [sorted(group, key=lambda one: one.reassignment.topic_partition) for group in groups]
 
 
-def _kind(one: ReassignmentDescription) -> tuple[str, str]:
-    return one.route, one.reason
-
-
 def _group_lines(group: Sequence[ReassignmentDescription], listed: Listed, sizes: Sizes) -> Iterator[str]:
     started = datetime.fromtimestamp(min(one.start_time for one in group) / 1000, UTC)
     moves = f"{len(group)} move{plural(len(group))}"
-    reason = f": {group[0].reason}" if group[0].reason else ""
-    yield from _wrapped(
-        f"{moves} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "", breaks=True
-    )
+    first = listed[group[0].reassignment.topic_partition]
+    reason = f": {first.reason}" if first.reason else ""
+    yield from _wrapped(f"{moves} by {first.route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "", breaks=True)
     for one in group:
         name = one.reassignment.topic_partition
         yield from _move_lines(one, listed[name], sizes.get(name))
@@ -131,7 +131,7 @@ def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progr
         yield from _wrapped(f"nothing to copy; removes {', '.join(map(str, move.removing_replicas))}", "    ")
         return
     rates = one.new_assigned_throttles
-    adding = [broker for broker in rates if broker in move.adding_replicas]
+    adding = [broker for broker in one.new_assigned_brokers if broker in move.adding_replicas]
     new = ", ".join(f"{broker} ({text_format.throttle(rates[broker])})" for broker in adding)
     copied = ""
     if progress is not None and progress.total is not None:
@@ -191,8 +191,8 @@ def _document(one: ReassignmentDescription, listed: Listed, sizes: Sizes) -> dic
         "bytes_per_second": progress.rate if progress else None,
         "remaining_seconds": progress.remaining_seconds if progress else None,
         "stalled": progress.stalled if progress else None,
-        "route": one.route,
-        "reason": one.reason,
+        "route": move.route,
+        "reason": move.reason,
     }
 
 

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.move_progress import LOOKS, together
+from kafka_reassign_rpc.client.move_progress import LOOKS, progress_of, together
 from kafka_reassign_rpc.client.running_servers import Connect
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, Status, Totals
@@ -27,7 +27,6 @@ from kafka_reassign_rpc.reassign_command.status_text import (
     caps_of,
     last_lines,
     lines,
-    progress_of,
 )
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 

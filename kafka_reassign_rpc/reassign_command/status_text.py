@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, Progress, text_format
+from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, text_format
+from kafka_reassign_rpc.client.move_progress import progress_of
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
@@ -223,11 +224,6 @@ def comes_and_goes(one: Move) -> str:
         if brokers
     ]
     return ", ".join(told) or "only the order changes"
-
-
-def progress_of(one: Move) -> Progress:
-    seconds = None if one.remaining_ms is None else one.remaining_ms / 1000
-    return Progress(one.bytes_copied, one.bytes_total, one.rate, seconds, one.copied, one.stalled, one.waits_for)
 
 
 def _waits(one: Move) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
@@ -43,7 +43,6 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -53,6 +52,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.turns import Steps
 
@@ -161,8 +161,7 @@ class ModelController:
         self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)
-        self.figures: dict[tuple[str, int], MoveProgress] = {}
-        self.sampled = 0
+        self.moves: list[Move] = []
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
         self.waiting: dict[str, dict[int, WaitingMove]] = {}
 
@@ -218,9 +217,9 @@ class ModelController:
                 chosen = [index for index in resting if wanted is None or index in wanted[name]]
                 yield name, [(index, of_topic[index], waiting[index]) for index in chosen]
 
-    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
-        waiting = self.waiting.get(topic, {})
-        return {index: waiting[index] for index in moving if index in waiting}
+    def moves_in_flight(self, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
+        for one in self.moves:
+            yield one if wanted is None or one.partition in wanted.get(one.topic, ()) else None
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
@@ -251,14 +250,8 @@ class ModelController:
             Cluster(topic_configs=self._node.topic_configs, broker_configs=self._node.broker_configs), topic
         )
 
-    def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        return self.figures.get((topic, partition))
-
     def state(self) -> ControllerState:
         return self.told
-
-    def samples(self) -> int:
-        return self.sampled
 
     async def create_topics(
         self,

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, 
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, ModelStatus
+from tests.python_client.move_documents import move_document
 from tests.vendor_requests import told, wanted
 
 
@@ -117,3 +118,13 @@ async def test_sv_7_a_server_without_an_event_log_says_how_to_have_one() -> None
     answer = await ask(ModelNode(), wanted("event_log"), 0)
     assert (answer.error_code, answer.body) == (PolicyViolation.code, b"")
     assert "event.log.dir" in answer.error_message
+
+
+async def test_236_13_the_moves_in_flight_are_told_of_all_or_of_named_partitions() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    node.controller.moves = [move_document(("t", index)) for index in range(3)]
+    for topics, numbers in ((None, [0, 1, 2]), ({"t": [2, 9]}, [2]), ({}, [])):
+        found = told(await ask(node, wanted("in_flight", topics=topics), 0))
+        known = [msgspec.json.decode(msgspec.json.encode(node.controller.moves[one])) for one in numbers]
+        assert found == {"moves": known}

@@ -18,7 +18,7 @@ from tests.vendor_requests import order, wanted
 
 NEEDS = {
     **dict.fromkeys(("status", "history", "moves", "brokers", "partitions", "departure"), "DESCRIBE"),
-    **dict.fromkeys(("controller", "switch", "healing", "event_log"), "DESCRIBE"),
+    **dict.fromkeys(("controller", "switch", "healing", "event_log", "in_flight"), "DESCRIBE"),
     **dict.fromkeys(("hold", "release", "heal", "approve"), "ALTER"),
     **dict.fromkeys(("throttle", "move_settings"), "ALTER_CONFIGS"),
 }

@@ -11,7 +11,6 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     DescribeLogDirsRequest,
-    DescribeReassignmentsRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
@@ -184,16 +183,14 @@ class Cluster:
         assert not answer.error_code, f"error {answer.error_code}"
         return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
 
-    async def described(self, server: str) -> dict[Name, Any]:
-        """The moves in DescribeReassignments."""
-        request = DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000)
-        answer = await ask(self.address(server), request, 0)
-        assert not answer.error_code, f"error {answer.error_code}"
-        return {(one.topic, one.partition_id): one for one in answer.descriptions}
+    async def told(self, server: str) -> dict[Name, Any]:
+        """The documents of the moves in flight."""
+        found = told(await ask(self.address(server), wanted("in_flight"), 0))
+        return {(one["topic"], one["partition"]): one for one in found["moves"] if one["state"] == "moving"}
 
     async def stalled(self, server: str) -> dict[Name, str | None]:
         """By move: why it stalls, or None."""
-        return {name: one.stall_reason for name, one in (await self.described(server)).items()}
+        return {name: one["stalled"] for name, one in (await self.told(server)).items()}
 
     # What ZooKeeper holds
 

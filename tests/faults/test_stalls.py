@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeReassignmentsRequest
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from tests.faults.cluster import Address, Cluster, Name, alter, ask
 from tests.reassign_command.run_command import Command
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -29,14 +30,14 @@ async def create(cluster: Cluster, server: Address, topic: str, broker: int) -> 
     await cluster.zk.create(f"/simulated_fleet/{topic}", b"%d" % SIZE)
     made = CreateTopicsRequest.CreatableTopic
     assignments = [made.CreatableReplicaAssignment(partition_index=0, broker_ids=[broker])]
-    wanted = made(name=topic, num_partitions=-1, replication_factor=-1, assignments=assignments, configs=[])
-    answer = await ask(server, CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False), 5)
+    asked = made(name=topic, num_partitions=-1, replication_factor=-1, assignments=assignments, configs=[])
+    answer = await ask(server, CreateTopicsRequest(topics=[asked], timeout_ms=10_000, validate_only=False), 5)
     assert [one.error_code for one in answer.topics] == [0], answer
 
 
 async def reasons(server: Address) -> dict[Name, str | None]:
-    answer = await ask(server, DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000), 0)
-    return {(one.topic, one.partition_id): one.stall_reason for one in answer.descriptions}
+    found = told(await ask(server, wanted("in_flight"), 0))
+    return {(one["topic"], one["partition"]): one["stalled"] for one in found["moves"]}
 
 
 async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_and_resume(

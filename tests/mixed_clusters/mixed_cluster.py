@@ -158,10 +158,9 @@ class MixedCluster:
         return await self.cluster.moving(self.server)
 
     async def shows_progress(self, name: Name, adding: int) -> bool:
-        """Whether DescribeReassignments shows a throttled move as partly done: more than 0 bytes, less than all."""
-        found = (await self.cluster.described(self.server))[name]
-        copied = {one.broker_id: one.copied_bytes for one in found.new_assigned}
-        return bool(0 < copied[adding] < found.total_bytes)
+        """Whether the server shows a throttled move as partly done: more than 0 bytes, less than all."""
+        found = (await self.cluster.told(self.server))[name]
+        return bool(0 < found["copied"][str(adding)] < found["bytes_total"])
 
     async def is_throttled_too_far(self, name: Name, adding: int) -> bool:
         """Whether the stall reason says that producers write more than the throttle allows."""

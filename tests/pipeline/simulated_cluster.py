@@ -195,7 +195,7 @@ class SimulatedCluster:
         nodes = [ClusterNode(broker, "h", 1, self.racks.get(broker)) for broker in sorted(self.live)]
         return Everything("c1", 1, nodes, iter([TopicInfo("t", self._partitions(self.replicas), None)]))
 
-    def describe_reassignments(self, _: object = None) -> NoReturn:
+    def moves_in_flight(self, _: object = None) -> NoReturn:
         raise UnsupportedHere
 
     def describe_log_dirs(

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.client import ClusterNode, MoveTerms, ReassignmentClient, ReassignmentDescription, Unreachable
+from kafka_reassign_rpc.client import ClusterNode, MoveTerms, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.client.event_calls import EventPage
+from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
@@ -234,16 +235,16 @@ async def test_dp_5_the_end_of_a_real_move_tells_what_it_has_copied(client: Reas
     start = client.event_page(-1).next_seq
     target = {("orders", 1): [other, *replicas[1:]]}
 
-    def sampled() -> ReassignmentDescription | None:
-        [found] = client.describe_reassignments().values()
-        return found if found and found.copied_bytes.get(other) else None
+    def sampled() -> Move | None:
+        [found] = client.moves_in_flight()
+        return found if found.copied.get(other) else None
 
     def move(throttle: int) -> None:
         moves = {name: MoveTerms(tuple(to), throttle=throttle) for name, to in target.items()}
         assert not any(client.alter_partition_reassignments(moves).values())
 
     move(1_000_000)
-    size = (await eventually(sampled)).total_bytes
+    size = (await eventually(sampled)).bytes_total
     assert not any(client.cancel_partition_reassignments(target).values())
     move(1_000_000)
     await eventually(sampled)

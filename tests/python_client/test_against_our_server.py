@@ -18,7 +18,6 @@ from kafka_reassign_rpc.client import (
     MoveTerms,
     Reassignment,
     ReassignmentClient,
-    ReassignmentDescription,
     Replica,
     TopicPartition,
     Unreachable,
@@ -32,6 +31,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
 )
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition as Unknown
+from kafka_reassign_rpc.core.status.documents import Move
 from tests.waiting import eventually
 
 TOPIC = "orders"
@@ -84,18 +84,23 @@ async def test_240_5_moves_have_identities_and_descriptions(client: Reassignment
     await eventually(lambda: shown_throttles(client) == {RATE})
 
 
-async def test_240_6_descriptions_tell_how_far_moves_are(client: ReassignmentClient) -> None:
+async def test_240_6_a_server_tells_how_far_moves_are(client: ReassignmentClient) -> None:
     targets = start_slowly(client, 0)
 
-    def copying() -> ReassignmentDescription | None:
+    def copying() -> Move | None:
         """The remaining time may be known first, from moves before on the same brokers; the rate takes two samples."""
-        [found] = client.describe_reassignments().values()
-        return found if found is not None and found.bytes_per_second and found.remaining_ms is not None else None
+        [found] = client.moves_in_flight([(TOPIC, 0), ("nope", 1)])
+        return found if found.rate and found.remaining_ms is not None else None
 
     found = await eventually(copying, within=40)
-    assert found.total_bytes == 50_000_000
-    assert set(found.copied_bytes) == set(targets[TopicPartition(TOPIC, 0)])
-    assert found.stall_reason is None
+    target = targets[TopicPartition(TOPIC, 0)]
+    assert found.bytes_total == 50_000_000 * len(target)
+    assert set(found.copied) == set(target)
+    assert found.stalled is None
+    assert client.moves_in_flight([(TOPIC, 1)]) == []
+    assert [one.topic for one in client.moves_in_flight([("nope", one) for one in range(1000)] + [(TOPIC, 0)])] == [
+        TOPIC
+    ]
 
 
 async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it_was_sent_with(
@@ -106,10 +111,9 @@ async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it
         answer = await asynchronous.alter_partition_reassignments({(TOPIC, 0): terms})
     assert answer == {TopicPartition(TOPIC, 0): None}
     await eventually(lambda: shown_throttles(client) == {RATE})
-    [described] = client.describe_reassignments().values()
+    [told] = client.moves_in_flight()
     [listed] = client.list_partition_reassignments().values()
-    assert described is not None
-    for one in (described, listed):
+    for one in (told, listed):
         assert (one.route, one.reason) == ("queue", "a new disk")
 
 

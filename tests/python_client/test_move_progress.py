@@ -1,4 +1,4 @@
-"""240-6: bytes, rates and remaining time, from the server's descriptions or from the brokers' log dirs."""
+"""240-6: bytes, rates and remaining time, from the server's documents or from the brokers' log dirs."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,15 +7,14 @@ from kafka_reassign_rpc.client import (
     LogDirs,
     PartitionReassignment,
     Progress,
-    Reassignment,
-    ReassignmentDescription,
     ReplicaLogDir,
     TopicPartition,
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask, read_progress, read_waiting_beside
 from kafka_reassign_rpc.client.text_format import amounts
-from kafka_reassign_rpc.core.status.documents import Status
+from kafka_reassign_rpc.core.status.documents import Move, Status
+from tests.python_client.move_documents import move_document
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -45,8 +44,8 @@ def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
 
 def test_240_6_all_moves_together_take_as_long_as_the_slowest() -> None:
     described = {
-        A: description(A, total_bytes=100, copied_bytes={3: 0, 4: 0}, bytes_per_second=99, remaining_ms=2_000),
-        B: description(B, total_bytes=100, copied_bytes={3: 90, 4: 90}, bytes_per_second=1, remaining_ms=11_000),
+        A: move_document(A, bytes_total=200, bytes_copied=0, rate=99, remaining_ms=2_000),
+        B: move_document(B, bytes_total=200, bytes_copied=180, rate=1, remaining_ms=11_000),
     }
     snapshot = LogDirProgressTracker().update(0, {A: MOVE, B: MOVE}, [], described)
     assert (snapshot.total.rate, snapshot.total.remaining_seconds) == (100, 11)
@@ -86,33 +85,31 @@ def test_sv_11_what_a_silent_broker_has_copied_is_unknown_and_not_0() -> None:
     silent = LogDirs(4, error="gone")
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, [*dirs(b1=100, b3=56), silent]).moves.values()
     assert (found.done, found.total, found.share) == (None, 200, None)
-    told = {A: description(A, total_bytes=100, copied_bytes={3: 56})}
+    told = {A: move_document(A, bytes_total=200, copied={3: 56})}
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
     assert (found.done, found.total, found.share) == (None, 200, None)
     assert amounts(found) == "unknown of 200 B"
 
 
 def test_sv_11_a_move_that_has_copied_all_says_for_which_replica_it_waits() -> None:
-    told = {A: description(A, total_bytes=100, copied_bytes={3: 100, 4: 100}, remaining_ms=0, joining=(4,))}
+    waits_for = "replica 4 to join the ISR"
+    told = {A: move_document(A, bytes_total=200, bytes_copied=200, waits_for=waits_for)}
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
     assert amounts(found) == "200 B of 200 B (100 %), waits for replica 4 to join the ISR"
 
 
 def test_kr_1_a_move_that_waits_for_its_share_of_a_throttle_says_so_with_its_remaining_time() -> None:
     share = "its share of 5 B/s (leader 1), which other moves use up"
-    told = {A: description(A, total_bytes=100, copied_bytes={3: 0, 4: 90}, remaining_ms=40_000, waits_for=share)}
+    told = {A: move_document(A, bytes_total=200, bytes_copied=90, remaining_ms=40_000, waits_for=share)}
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
     assert amounts(found) == f"90 B of 200 B (45 %), waits for {share}, 40 s left"
 
 
 def test_240_6_a_new_replica_that_seems_ahead_may_lack_bytes_and_an_empty_partition_is_done() -> None:
-    """What of it is old, nobody tells: not this version, and an earlier one of the server tells its size alone."""
-    dirs_ = dirs(b1=100, b3=103, b4=100)
-    told = {A: description(A, total_bytes=100, copied_bytes={3: 103, 4: 100}, bytes_per_second=7, remaining_ms=0)}
-    for described in ({}, told):
-        [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs_, described).moves.values()
-        assert (found.done, found.total, found.share) == (None, 200, None)
-    assert amounts(found) == "unknown of 200 B, 7 B/s"
+    """What of it is old, nobody tells."""
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
+    assert (found.done, found.total, found.share) == (None, 200, None)
+    assert amounts(found) == "unknown of 200 B"
     [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0, b3=0, b4=0)).moves.values()
     assert (empty.share, empty.remaining_seconds) == (1.0, 0.0)
 
@@ -132,15 +129,11 @@ def test_240_5_a_moving_partition_has_its_target_and_its_sources() -> None:
     assert MOVE.sources == {1, 2}
 
 
-def description(partition: TopicPartition, **more: object) -> ReassignmentDescription:
-    return ReassignmentDescription(Reassignment(partition, 7), 0, 1, 0, {3: 0, 4: 0}, **more)  # type: ignore[arg-type]
-
-
 class Cluster:
-    """A client of a cluster with two moves. `described`: the server's descriptions; None: stock Kafka."""
+    """A client of a cluster with two moves. `told`: the server's documents; None: stock Kafka."""
 
-    def __init__(self, described: list[ReassignmentDescription] | None) -> None:
-        self.described = described
+    def __init__(self, told: list[Move] | None) -> None:
+        self.told = told
         self.asked: list[Mapping[int, Iterable[tuple[str, int]]]] = []
 
     def list_partition_reassignments(
@@ -152,13 +145,11 @@ class Cluster:
             name: PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2), id=7) for name in (A, B) if name in wanted
         } | (waiting if partitions is None else {})
 
-    def describe_reassignments(
-        self, reassignments: Iterable[Reassignment] | None = None
-    ) -> dict[Reassignment, ReassignmentDescription | None]:
-        if self.described is None:
+    def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Move]:
+        if self.told is None:
             raise UnsupportedHere("not here")
-        wanted = None if reassignments is None else set(reassignments)
-        return {one.reassignment: one for one in self.described if wanted is None or one.reassignment in wanted}
+        wanted = None if partitions is None else set(partitions)
+        return [one for one in self.told if wanted is None or (one.topic, one.partition) in wanted]
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
         self.asked.append(partitions_by_broker)
@@ -169,8 +160,8 @@ class Cluster:
 
 
 def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
-    figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 500}, "bytes_per_second": 9, "remaining_ms": 4000}
-    cluster = Cluster([description(B, **figures), description(A, stall_reason="there is no leader to copy from")])
+    figures = {"bytes_total": 1000, "bytes_copied": 600, "copied": {3: 100, 4: 500}, "rate": 9, "remaining_ms": 4000}
+    cluster = Cluster([move_document(B, **figures), move_document(A, stalled="there is no leader to copy from")])
     listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
     assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})
     assert snapshot.moves[A] == Progress(50, 200, None, None, {3: 50, 4: 0}, "there is no leader to copy from")
@@ -180,16 +171,17 @@ def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_res
 
 
 def test_236_13_a_move_that_waits_while_its_partition_moves_is_counted_and_told_beside_it() -> None:
-    waits = {"waiting_target": (4, 5), "waiting_route": "queue", "waiting_reason": "why"}
-    of_another = description(TopicPartition("t", 9), waiting_target=(1,))
-    cluster = Cluster([description(A, **waits), description(B), of_another])
+    waiting = {"state": "waiting", "id": None, "original": (3, 4), "adding": (5,), "removing": (3,), "target": (4, 5)}
+    beside = move_document(A, **waiting, route="queue", reason="why")
+    of_another = move_document(TopicPartition("t", 9), **waiting)
+    cluster = Cluster([move_document(A), move_document(B), beside, of_another])
     listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
     assert (listed[A].state, snapshot.waiting) == ("moving", 2)
-    [(name, beside)] = snapshot.waiting_beside.items()
-    assert (name, beside.state, beside.replicas, beside.target) == (A, "waiting", (3, 4), (4, 5))
-    assert (beside.adding_replicas, beside.removing_replicas) == ((5,), (3,))
-    assert (beside.route, beside.reason, beside.id) == ("queue", "why", -1)
-    assert read_waiting_beside(cluster, listed) == {A: beside}
+    [(name, found)] = snapshot.waiting_beside.items()
+    assert (name, found.state, found.replicas, found.target) == (A, "waiting", (3, 4), (4, 5))
+    assert (found.adding_replicas, found.removing_replicas) == ((5,), (3,))
+    assert (found.route, found.reason, found.id) == ("queue", "why", -1)
+    assert read_waiting_beside(cluster, listed) == {A: found}
     assert read_waiting_beside(Cluster(None), listed) == {}
 
 
@@ -201,9 +193,8 @@ def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everythin
 
 
 def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
-    _, snapshot = read_progress(
-        Cluster([description(A, total_bytes=1), description(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B]
-    )
+    told = [move_document(A, bytes_total=1), move_document(B, bytes_total=2)]
+    _, snapshot = read_progress(Cluster(told), LogDirProgressTracker(), 0.0, [B])
     assert list(snapshot.moves) == [B]
 
 
@@ -212,8 +203,9 @@ def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_ser
     tracker = LogDirProgressTracker()
     in_flight = {A: MOVE, B: MOVE}
     for second in range(12):
-        figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
-        snapshot = tracker.update(second, in_flight, [], {A: description(A, **figures), B: description(B, **figures)})
+        figures = {"bytes_total": 2000, "bytes_copied": 50 * (second // 5), "rate": 10}
+        told = {name: move_document(name, **figures) for name in in_flight}
+        snapshot = tracker.update(second, in_flight, [], told)
         assert snapshot.total.rate == 20
     assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, None)
 
@@ -222,12 +214,12 @@ def test_240_6_the_rate_of_all_moves_does_not_jump_while_the_server_knows_none_o
     """What the others copied in 5 s comes at once: by the clock of the client that is any rate at all."""
     tracker, rates = LogDirProgressTracker(), []
     for second in range(12):
-        copied = {"total_bytes": 10_000_000, "copied_bytes": {3: 2_000_000 * (second // 5), 4: 0}}
-        described = {A: description(A, **copied, bytes_per_second=400_000), B: description(B, **copied)}
+        copied = {"bytes_total": 20_000_000, "bytes_copied": 2_000_000 * (second // 5)}
+        described = {A: move_document(A, **copied, rate=400_000), B: move_document(B, **copied)}
         rates.append(tracker.update(second, {A: MOVE, B: MOVE}, [], described).total.rate)
     assert set(rates) == {400_000}
-    sampled_once = {A: description(A, **copied, remaining_ms=7000), B: description(B, **copied)}
+    sampled_once = {A: move_document(A, **copied, remaining_ms=7000), B: move_document(B, **copied)}
     total = tracker.update(12, {A: MOVE, B: MOVE}, [], sampled_once).total
     assert (total.rate, total.remaining_seconds) == (None, None), "of the other one nothing is known"
-    nothing_known = {A: description(A, **copied), B: description(B, **copied)}
+    nothing_known = {A: move_document(A, **copied), B: move_document(B, **copied)}
     assert tracker.update(12, {A: MOVE, B: MOVE}, [], nothing_known).total.rate is None

@@ -43,6 +43,7 @@ from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support import shell_completion
+from tests.python_client.move_documents import move_document
 from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
 from tests.terminal import Terminal
 
@@ -112,19 +113,24 @@ def test_240_6_a_json_document_gives_bytes_rate_and_remaining_seconds() -> None:
     }
 
 
-def description(topic: str, index: int, at: int, reason: str = "", route: str = "rpc") -> ReassignmentDescription:
+def description(topic: str, index: int, at: int) -> ReassignmentDescription:
     name = Reassignment(TopicPartition(topic, index), 4_294_967_321)
     throttles = dict.fromkeys((1001, 1002, 1003, 1004), 5_000_000)
-    return ReassignmentDescription(name, at, 1000, NO_THROTTLE, throttles, route=route, reason=reason)
+    return ReassignmentDescription(name, at, 1000, NO_THROTTLE, throttles)
 
 
 def test_240_1_the_moves_of_a_request_stand_together() -> None:
-    found = [
-        description("b", 0, 5_000, "drain"), description("a", 1, 1_500), description("a", 0, 3_000),
-        description("c", 0, 5_100, "drain"), description("c", 1, 9_000, "drain"),
-        description("d", 0, 1_500, route="heal"),
+    moves = [
+        (description("b", 0, 5_000), "rpc", "drain"), (description("a", 1, 1_500), "rpc", ""),
+        (description("a", 0, 3_000), "rpc", ""), (description("c", 0, 5_100), "rpc", "drain"),
+        (description("c", 1, 9_000), "rpc", "drain"), (description("d", 0, 1_500), "heal", ""),
     ]  # fmt: skip
-    names = [[str(one.reassignment.topic_partition) for one in group] for group in grouped(found)]
+    listed = {
+        one.reassignment.topic_partition: PartitionReassignment((1,), route=route, reason=reason)
+        for one, route, reason in moves
+    }
+    groups = grouped([one for one, *_ in moves], listed)
+    names = [[str(one.reassignment.topic_partition) for one in group] for group in groups]
     assert sorted(names) == [["a-0", "a-1"], ["b-0", "c-0"], ["c-1"], ["d-0"]]
     assert names[-2:] == [["b-0", "c-0"], ["c-1"]], "the oldest first"
 
@@ -151,18 +157,18 @@ def test_240_1_a_description_says_of_each_of_many_moves_what_it_waits_for() -> N
 def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "t" * 60
     waiting = PartitionReassignment((1,), tuple(range(1000, 1040)), state="waiting", reason="why " * 100, route="queue")
-    moving = PartitionReassignment((1001, 1002, 1003, 1), (1001, 1002), (1,), id=4_294_967_321)
     reason = "drain " * 100
-    found = description(topic, 0, 1_500, reason)
-    found = replace(
-        found, total_bytes=10**15, copied_bytes={1001: 1, 1002: 0}, remaining_ms=10**9, stall_reason="because " * 50
-    )
+    moving = PartitionReassignment((1001, 1002, 1003, 1), (1001, 1002), (1,), id=4_294_967_321, reason=reason)
+    found = description(topic, 0, 1_500)
+    figures = {"bytes_total": 2 * 10**15, "bytes_copied": 1, "copied": {1001: 1, 1002: 0}, "remaining_ms": 10**9}
+    told = move_document((topic, 0), **figures, stalled="because " * 50)
     client: Any = SimpleNamespace(
         describe_reassignments=lambda _=None: {found.reassignment: found},
         list_partition_reassignments=lambda _=None: {
             found.reassignment.topic_partition: moving,
             TopicPartition("w", 0): waiting,
         },
+        moves_in_flight=lambda _: [told],
         describe_log_dirs=lambda _: [],
         moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
@@ -182,12 +188,13 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
 
 def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     reason = "\u78c1\u76d8" * 60 + " a"
-    found = description("t", 0, 1_500, reason)
+    found = description("t", 0, 1_500)
     move = PartitionReassignment((1001, 1), (1001,), (1,), id=4_294_967_321, reason=reason)
     client: Any = SimpleNamespace(
         describe_reassignments=lambda _=None: {found.reassignment: found},
         list_partition_reassignments=lambda _=None: {found.reassignment.topic_partition: move},
         describe_log_dirs=lambda _: [],
+        moves_in_flight=lambda _: [],
         moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
@@ -205,11 +212,12 @@ def test_240_1_a_longest_name_stays_whole_and_a_longest_word_of_a_reason_does_no
     names = [f"{'n' * 244}{number:05d}" for number in range(2_000)]
     reason = f"\x1b[31m\n{'W' * 1000}"[:1000]
     move = PartitionReassignment((1001, 1), (1001,), (1,), id=4_294_967_321, reason=reason)
-    described = [description(name, 0, 1_500, reason) for name in names]
+    described = [description(name, 0, 1_500) for name in names]
     client: Any = SimpleNamespace(
         describe_reassignments=lambda _=None: {one.reassignment: one for one in described},
         list_partition_reassignments=lambda _=None: {one.reassignment.topic_partition: move for one in described},
         describe_log_dirs=lambda _: [],
+        moves_in_flight=lambda _: [],
         moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
@@ -323,8 +331,8 @@ class Ending:
     def list_partition_reassignments(self, _: Any = None) -> Any:
         return self.listed.pop(0)
 
-    def describe_reassignments(self, _: Any = None) -> Any:
-        return {}
+    def moves_in_flight(self, _: Any = None) -> Any:
+        return []
 
     def describe_log_dirs(self, asked: Any) -> Any:
         held = {1: 5_000_000, 3: 1_000_000}
@@ -479,12 +487,10 @@ class Sampling(Ending):
     def list_partition_reassignments(self, _: Any = None) -> Any:
         return {} if self.ends else {self._name: self._moving}
 
-    def describe_reassignments(self, _: Any = None) -> Any:
-        found = description("t", 0, 1)
+    def moves_in_flight(self, _: Any = None) -> Any:
         copied = self._copied[min(self.asked, len(self._copied) - 1)]
         self.asked += 1
-        told = replace(found, total_bytes=10_000, copied_bytes={3: copied})
-        return {Reassignment(self._name, self._moving.id): told}
+        return [move_document(self._name, bytes_total=10_000, bytes_copied=copied, copied={3: copied})]
 
     def status(self) -> Status:
         return self._status

@@ -169,6 +169,26 @@ def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pag
     assert (waiting.reason, waiting.bytes_total, waiting.bytes_copied) == ("why", None, None)
 
 
+def test_236_13_the_moves_in_flight_of_partitions_come_with_those_that_wait_for_their_end() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1), 2: move((1,), (3,))}, "u": {0: move((1,), (2,))}})
+    entries = {("t", one): WaitingMove(MoveTerms((4,), "queue")) for one in (0, 1, 2)}
+    run(cluster.queue.put(QueuePart("/q", "/q", entries)))
+    term = term_of(cluster)
+    listed_too = {(one.topic, one.partition, one.state): one for one in listed(term, MoveFilter()).moves}
+
+    def told(wanted: dict[str, list[int]] | None) -> list[tuple[str, int, str]]:
+        found = [one for one in moves.moves_in_flight(term, wanted) if one is not None]
+        names: list[tuple[str, int, str]] = [(one.topic, one.partition, one.state) for one in found]
+        assert found == [listed_too[name] for name in names], "one picture of a move"
+        return names
+
+    of_t = [("t", 0, "moving"), ("t", 2, "moving")]
+    waiting = [("t", 0, "waiting"), ("t", 2, "waiting")]
+    assert told(None) == [*of_t, ("u", 0, "moving"), *waiting]
+    assert told({"t": [2, 2, 1, -1, 99], "gone": [0]}) == [of_t[1], waiting[1]]
+    assert told({}) == []
+
+
 def test_sv_11_a_queued_move_of_a_partition_that_moves_is_counted_as_the_status_counts_it() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
     run(cluster.queue.put(QueuePart("/q", "/q", {("t", one): WaitingMove(MoveTerms((4,), "queue")) for one in (0, 1)})))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
 from typing import NamedTuple, TypeVar
@@ -45,7 +45,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
-from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms, Partition
@@ -53,6 +52,8 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState, broker_states
+from kafka_reassign_rpc.core.status.documents import Move
+from kafka_reassign_rpc.core.status.moves import moves_in_flight
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
@@ -225,18 +226,12 @@ class ControllerService:
             if found:
                 yield name, found
 
-    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
-        places = self._active().loop.cluster.queue.topics.get(topic)
-        return {} if places is None else {index: places[index].move for index in moving if index in places}
+    def moves_in_flight(self, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
+        view = self.view()
+        return iter(()) if view is None else moves_in_flight(view, wanted)
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(self._active().loop.cluster, topic)
-
-    def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        return None if self._term is None else self._term.progress.figures(topic, partition)
-
-    def samples(self) -> int:
-        return 0 if self._term is None else self._term.progress.samples
 
     def state(self) -> ControllerState:
         states = broker_states(self._active().loop.cluster)

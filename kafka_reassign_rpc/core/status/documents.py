@@ -383,6 +383,12 @@ class Moves(msgspec.Struct, frozen=True):
     moves: Sequence[Move]
 
 
+class MovesInFlight(msgspec.Struct, frozen=True):
+    """Asked for by AskDocument alone: each move as it is now, on one page."""
+
+    moves: Annotated[Sequence[Move], about("those in flight, then those that wait until one of them has ended")]
+
+
 class PartitionStatus(msgspec.Struct, frozen=True):
     """One partition, whether it moves or not."""
 

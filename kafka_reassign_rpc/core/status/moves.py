@@ -4,7 +4,7 @@
 they are now: so pages are cheap and fresh, and the walk is as rare as its cost demands.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -28,6 +28,8 @@ from kafka_reassign_rpc.core.status.waiting import WaitingReasons, dead_broker
 from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
 from kafka_reassign_rpc.support.slices import emptied
 
+AT_ONCE = 500
+"""Moves for which the queue is read once."""
 MOST_REPLICAS = 100
 """Of one list of replicas."""
 
@@ -193,6 +195,34 @@ def page_of(term: TermView, selection: Selection, *, offset: int, limit: int, at
         elif waits and move is not None:
             found.append(_waiting_document(term, TopicPartition(topic, index), partition, move, reasons))
     return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)
+
+
+def moves_in_flight(term: TermView, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
+    """Of these partitions, or of all, each as it is now; then the moves that wait until one of these has ended. None: a
+    step that has found none.
+    """
+    waiting = []
+    for name in _names(term.cluster, wanted):
+        partition = term.cluster.get(*name)
+        if partition is None or not partition.is_moving:
+            yield None
+            continue
+        yield _moving_document(term, name, partition)
+        if term.cluster.queue.place(*name) is not None:
+            waiting.append(name)
+    for start in range(0, len(waiting), AT_ONCE):
+        some = waiting[start : start + AT_ONCE]
+        reasons = WaitingReasons(term, some)
+        for name in some:
+            partition = term.cluster.get(*name)
+            move = None if partition is None else waiting_move(term.cluster, name, partition)
+            yield None if partition is None or move is None else _waiting_document(term, name, partition, move, reasons)
+
+
+def _names(cluster: Cluster, wanted: Mapping[str, Collection[int]] | None) -> Iterator[TopicPartition]:
+    for topic in list(cluster.moving if wanted is None else wanted):
+        for index in list(cluster.moving.get(topic, ()) if wanted is None else dict.fromkeys(wanted[topic])):
+            yield TopicPartition(topic, index)
 
 
 def _progress(term: TermView, topic: str, index: int, partition: Partition) -> MoveProgress:

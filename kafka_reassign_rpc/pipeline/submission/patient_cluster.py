@@ -1,7 +1,7 @@
 """What submit asks the cluster, again where errors may pass."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,14 +12,12 @@ from kafka_reassign_rpc.client import (
     LogDirs,
     PartitionReassignment,
     ProgressSnapshot,
-    Reassignment,
     ReassignmentClient,
-    ReassignmentDescription,
     TopicPartition,
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.move_progress import read_progress
-from kafka_reassign_rpc.core.status.documents import Status
+from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, batch_state
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, cluster_health
@@ -134,10 +132,8 @@ class PatientCluster:
     def list_partition_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> Listed:
         return self.client.list_partition_reassignments(partitions)
 
-    def describe_reassignments(
-        self, reassignments: Iterable[Reassignment] | None = None
-    ) -> Mapping[Reassignment, ReassignmentDescription | None]:
-        return self.client.describe_reassignments(reassignments)
+    def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> Sequence[Move]:
+        return self.client.moves_in_flight(partitions)
 
     def status(self) -> Status:
         return self.client.status()
