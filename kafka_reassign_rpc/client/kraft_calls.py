@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
     DescribeQuorumRequest,
@@ -36,12 +37,12 @@ class RegisteredBroker(NamedTuple):
 
 
 class Quorum(NamedTuple):
-    """leader   the active controller; -1: unknown
+    """leader   the active controller; None: unknown
     quiet_s  seconds since each node fetched the metadata, by the leader's clock; empty before Kafka 3.3
     voters   their ids; empty: unknown
     """
 
-    leader: int
+    leader: int | None
     quiet_s: Mapping[int, float]
     voters: Sequence[int] = ()
 
@@ -55,16 +56,16 @@ async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
     try:
         answer = await router.ask_any(always(DescribeQuorumRequest(topics=[asked])), DescribeQuorumRequest)
     except UnsupportedHere:
-        return Quorum(named, {})
+        return Quorum(known(named), {})
     except NoActiveController:
         raise
     except KafkaError:
-        return Quorum(-1, {})
+        return Quorum(None, {})
     found = [one for topic in answer.topics for one in topic.partitions if not one.error_code]
     if answer.error_code or not found:
-        return Quorum(-1, {})
+        return Quorum(None, {})
     voters = sorted(one.replica_id for one in found[0].current_voters or ())
-    return Quorum(found[0].leader_id, _quiet_s(found[0]), voters)
+    return Quorum(known(found[0].leader_id), _quiet_s(found[0]), voters)
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:

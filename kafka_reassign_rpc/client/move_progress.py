@@ -239,7 +239,7 @@ def _documents(
     client: ProgressSource, in_flight: Listed, partitions: Iterable[TopicPartition] | None
 ) -> Sequence[Move]:
     """Empty by a stock controller, which lists moves without an id."""
-    if any(move.id >= 0 for move in in_flight.values()):
+    if any(move.id is not None for move in in_flight.values()):
         with suppress(UnsupportedHere):
             return client.moves_in_flight(partitions)
     return ()

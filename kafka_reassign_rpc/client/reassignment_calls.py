@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reass
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ApiMessage,
@@ -119,7 +120,7 @@ def _description(found: _Description) -> ReassignmentDescription:
     return ReassignmentDescription(
         reassignment=Reassignment(TopicPartition(found.topic or "", found.partition_id), found.reassignment_id),
         start_time=found.start_time,
-        current_leader=found.leader_id,
+        current_leader=known(found.leader_id),
         leader_throttle=found.leader_throttle,
         new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
     )
@@ -147,7 +148,7 @@ def _listed(answer: ListPartitionReassignmentsResponse) -> dict[TopicPartition, 
             replicas=tuple(one.replicas),
             adding_replicas=tuple(one.adding_replicas),
             removing_replicas=tuple(one.removing_replicas),
-            id=one.reassignment_id,
+            id=known(one.reassignment_id),
             state=one.state,
             route=one.route,
             reason=one.reason,

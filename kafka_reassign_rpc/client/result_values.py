@@ -46,7 +46,7 @@ class ReassignmentDescription:
     """The server's description of a move in flight (KIP-240): how far it is, `moves_in_flight` tells.
 
     start_time              milliseconds since 1970 (UTC)
-    current_leader          broker id; -1: no leader
+    current_leader          broker id; None: no leader
     leader_throttle         bytes/s; NO_THROTTLE: none applies
     new_assigned_brokers    the target, preferred leader first
     new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: none applies
@@ -54,7 +54,7 @@ class ReassignmentDescription:
 
     reassignment: Reassignment
     start_time: int
-    current_leader: int
+    current_leader: int | None
     leader_throttle: int
     new_assigned_throttles: Mapping[int, int]
 
@@ -79,7 +79,7 @@ class PartitionReassignment:
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
-    id: int = -1
+    id: int | None = None
     state: str = MOVING
     route: str = RPC
     reason: str = ""

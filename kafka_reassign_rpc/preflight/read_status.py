@@ -13,11 +13,11 @@ from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.cluster_status import (
@@ -39,6 +39,8 @@ from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 UNDER_KRAFT = f"a KRaft controller has the cluster; {NOT_KNOWN}. What to do: {ASK}"
+SINCE_UNKNOWN = -1
+"""When a broker was lost, as `Cluster.failed` has it."""
 
 
 async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -> ClusterStatus:
@@ -71,7 +73,7 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
         place = cluster.queue.place(topic, index)
         losses.count(partition, None if place is None else place.move)
         yield
-    gone = dict.fromkeys(losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys(), UNKNOWN_ID)
+    gone = dict.fromkeys(losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys(), SINCE_UNKNOWN)
     return replace(cluster, failed=gone | cluster.failed)
 
 
@@ -79,16 +81,16 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
     """Nobody was asked what is copied, or how healing is."""
     if now.owner is not None and now.owner.kraft_epoch >= 0:
         controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
-        view = ServerView(UNKNOWN_ID, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
+        view = ServerView(None, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
         return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
     health, counts, at = PartitionHealth(), no_counts(), now_ms()
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))
     term = TermView(cluster, ProgressTracker(float("inf")), health.now, None)
-    owner = UNKNOWN_ID if now.owner is None else now.owner.id
+    owner = None if now.owner is None else known(now.owner.id)
     is_empty = not cluster.brokers and not cluster.topics
     of_owner = "watch" if owner in cluster.brokers else "controller"  # a stock controller does not know our rules
-    role, reason = (of_owner, "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
+    role, reason = (of_owner, "") if owner is not None else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
     controller = ControllerView(owner, now.epoch, now.since_ms)
     view = ServerView(owner, cluster_id or "", role, reason, controller, cluster.brokers, term)
     selection = finished(select_moves(term, MoveFilter()))

@@ -124,7 +124,9 @@ def _group_lines(group: Sequence[ReassignmentDescription], listed: Listed, sizes
 
 def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progress: Progress | None) -> Iterator[str]:
     leader = (
-        f"{one.current_leader} ({text_format.throttle(one.leader_throttle)})" if one.current_leader >= 0 else "none"
+        f"{one.current_leader} ({text_format.throttle(one.leader_throttle)})"
+        if one.current_leader is not None
+        else "none"
     )
     yield from _wrapped(f"{one.reassignment.topic_partition}, id {one.reassignment.id}, leader {leader}", "  ")
     if not move.adding_replicas:

@@ -40,7 +40,7 @@ def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]
             "replicas": move.replicas,
             "adding_replicas": move.adding_replicas,
             "removing_replicas": move.removing_replicas,
-            "id": move.id if move.id >= 0 else None,
+            "id": move.id,
             "state": move.state,
             "route": move.route,
             "reason": move.reason,

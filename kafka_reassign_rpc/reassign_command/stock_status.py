@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView, TermView, WatchView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
 from kafka_reassign_rpc.support.slices import finished, run_through
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -88,7 +88,7 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     brokers = cluster.brokers
     unseen = [one for one in (lacking, text_of_hidden(hidden), known.lacking) if one]
     controller, watch = ControllerView(quorum.leader), WatchView(unseen=unseen)
-    view = ServerView(UNKNOWN, everything.cluster_id, "watch", "", controller, brokers, term, watch)
+    view = ServerView(None, everything.cluster_id, "watch", "", controller, brokers, term, watch)
     selection = finished(select_moves(term, MoveFilter(sort="left")))
     return StockStatus(
         status_of(view, at=at, version="", full=True),

@@ -49,7 +49,7 @@ def _template(name: str) -> "Template":
 
 def page(view: ServerView, version: str, *, full: bool, api: str, name: str = "") -> HttpPage:
     """`full`: it has the tables whose API answers; `name`: of the cluster, where there are several."""
-    who = f"watch {name}".rstrip() if view.server < 0 else f"server {view.server}"
+    who = f"watch {name}".rstrip() if view.server is None else f"server {view.server}"
     return _html(_PAGE, cluster=view.cluster_id, who=who, version=version, full=full, sorts=SORTS, api=api, name=name)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS
 from kafka_reassign_rpc.core.status import brokers, departures, moves, partitions
 from kafka_reassign_rpc.core.status.brokers import ReplicaCounts
-from kafka_reassign_rpc.core.status.documents import History, Problem, Status, known
+from kafka_reassign_rpc.core.status.documents import History, Problem, Status
 from kafka_reassign_rpc.core.status.last_status import with_last
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection
 from kafka_reassign_rpc.core.status.partitions import Found, PartitionFilter
@@ -264,9 +264,9 @@ class StatusApi:
 
     def _elsewhere(self) -> HttpPage:
         view = self._view()
-        if view.server < 0:
+        if view.server is None:
             return _problem(503, reason_of(view, full=self._full) or "the cluster is not seen yet")
-        controller = known(view.controller.id)
+        controller = view.controller.id
         who = "no controller is known" if controller is None else f"broker {controller} is the controller"
         problem = Problem(f"this server is not the controller: {who}", controller, view.controller.page)
         return _encoded(503, problem)
@@ -275,7 +275,7 @@ class StatusApi:
         view = self._view()
         term = view.term
         if term is None:  # whoever is no server does not know what waits
-            return Selection([], 0, moves.no_sums(knows_waiting=view.server >= 0))
+            return Selection([], 0, moves.no_sums(knows_waiting=view.server is not None))
         return (yield from moves.select_moves(term, wanted))
 
     def _find(self, wanted: PartitionFilter) -> Generator[None, None, Found]:

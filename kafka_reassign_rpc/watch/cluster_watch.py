@@ -16,7 +16,6 @@ from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN
 from kafka_reassign_rpc.server.http_server import Page
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.events import EventReader
@@ -27,6 +26,9 @@ from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.clusters import api_of, page_of
 from kafka_reassign_rpc.watch.watcher import Watcher
+
+NO_SERVER = -1
+"""In place of the id of a server that records events."""
 
 
 class ClusterWatch:
@@ -48,8 +50,8 @@ class ClusterWatch:
         self._context = copy_context()
         self._context.run(CLUSTER.set, name)
         self.watcher = watcher = Watcher(configs, self._record, name)
-        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN, name or None) if webhooks else None
-        self.recorder = EventRecorder(now_ms, event_log, UNKNOWN, self.metrics, notifier)
+        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, NO_SERVER, name or None) if webhooks else None
+        self.recorder = EventRecorder(now_ms, event_log, NO_SERVER, self.metrics, notifier)
         self.figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
         self.api = StatusApi(
             watcher.view, self._readers, self.figures, product_version(), full=full, name=name, api=api_of(name)
@@ -66,7 +68,7 @@ class ClusterWatch:
 
     def _record(self, events: Sequence[Event]) -> None:
         if events:
-            self.recorder.record(UNKNOWN, events)
+            self.recorder.record(NO_SERVER, events)
 
     def status(self) -> ServerStatus:
         """What metrics show, and `/ready` to anybody."""
@@ -89,4 +91,4 @@ class ClusterWatch:
         )
 
     async def _readers(self) -> Mapping[int, EventReader]:
-        return {UNKNOWN: RecordedEvents(self.recorder)}
+        return {NO_SERVER: RecordedEvents(self.recorder)}

@@ -108,7 +108,7 @@ class MoveBook:
         if set(at_rest) == move.sources:
             original = tuple(at_rest)
         self._last_id = max(at, self._last_id + 1)
-        id_ = self._last_id if move.id < 0 else move.id
+        id_ = self._last_id if move.id is None else move.id
         started = at if self._looks else None
         return MoveRecord(MoveTerms(move.target, move.route, move.reason), original, id_, started)
 
@@ -150,7 +150,7 @@ def _replaced(
     if standing is not None and known.topic_id and standing.topic_id and standing.topic_id != known.topic_id:
         yield replace(_event(catalogue.MOVE_GONE, name, record), reason=DELETED)
         return
-    is_other = 0 <= move.id != record.id
+    is_other = move.id not in (None, record.id)
     sources = move.sources
     if not is_other and move.target == record.terms.target:
         return

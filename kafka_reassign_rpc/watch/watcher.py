@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import lost_brokers
-from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView, TermView, WatchView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.error_text import error_text
@@ -85,7 +85,7 @@ class Watcher:
     def _begin(self, cluster_id: str) -> None:
         """With another cluster nothing of what is known holds."""
         self.cluster_id = cluster_id
-        self._quorum = Quorum(UNKNOWN, {})
+        self._quorum = Quorum(None, {})
         self._servers: Set[int] = frozenset()
         """Nodes that are servers of ours, and no brokers."""
         self._cluster: Cluster | None = None
@@ -123,7 +123,7 @@ class Watcher:
         )
         watch = WatchView(self._name, (), self._silent_since, self._lost_quorum)
         if cluster is None or not is_seen:
-            return ServerView(UNKNOWN, self.cluster_id, "", self._why, ControllerView(), {}, None, watch)
+            return ServerView(None, self.cluster_id, "", self._why, ControllerView(), {}, None, watch)
         health = self._health.now if self._health.counted else None
         silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.known(cluster)
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
@@ -144,7 +144,7 @@ class Watcher:
         )
         watch = watch._replace(unseen=list(self._unseen.texts.values()))
         controller = ControllerView(self._quorum.leader)
-        return ServerView(UNKNOWN, self.cluster_id, "watch", "", controller, cluster.brokers, term, watch)
+        return ServerView(None, self.cluster_id, "watch", "", controller, cluster.brokers, term, watch)
 
     @property
     def _silent_since(self) -> int | None:

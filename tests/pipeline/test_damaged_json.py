@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batches
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
@@ -29,7 +28,7 @@ damaged = pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
         (META, read_meta),
         (SUMMARY, read_summary),
         (SUMMARY, read_plan),
-        (f"{BATCHES}/batch-0001.json", read_dir_batches),
+        (f"{BATCHES}/batch-0001.json", lambda path: read_dir_batch(path / BATCHES / "batch-0001.json")),
     ],
 )
 def test_dp_3_a_damaged_file_is_named_in_one_line(

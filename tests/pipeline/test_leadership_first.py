@@ -179,7 +179,7 @@ async def test_dp_7_a_server_lets_the_named_replica_lead_and_copies_from_there(
     first, target = standing[-1], (new, *standing[1:])
     name = ("orders", 0)
     path = write_plan(tmp_path / "p", cluster_id(client), {name: (target, standing)}, first_leaders={name: first})
-    leaders: set[int] = set()
+    leaders: set[int | None] = set()
 
     def look(text: str) -> None:
         moving = client.describe_reassignments()

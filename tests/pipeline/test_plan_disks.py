@@ -11,9 +11,10 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline.disks.disk_facts import DiskFacts, LeftOut, read_facts
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest, read_disk_summary
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batches, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batch, read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob, run
 from kafka_reassign_rpc.pipeline.disks.verify_disks import broken_rules
+from kafka_reassign_rpc.pipeline.plans.batch_reader import plan_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
@@ -198,8 +199,8 @@ def test_dh_3_odd_partitions_stay_and_what_was_not_asked_for_is_not_left_out(
 def test_dh_3_moves_are_cut_into_batches_and_the_way_back_begins_with_the_last(snapshot: Path) -> None:
     out = snapshot.with_name("plan")
     run(DiskJob(snapshot, out, msgspec.structs.replace(EMPTY, moves_per_batch=3)))
-    assert [len(batch.partitions) for _, batch in read_dir_batches(out)] == [3, 1]
-    assert [file.stem for file, _ in read_dir_batches(out, undo=True)] == ["rollback-0002", "rollback-0001"]
+    assert [len(read_dir_batch(file).partitions) for file in plan_files(out, (1, 2), undo=False)] == [3, 1]
+    assert [file.stem for file in plan_files(out, (), undo=True)] == ["rollback-0002", "rollback-0001"]
     assert [(one.start, one.batch) for one in read_dir_moves(out)] == [(1, 1), (2, 1), (3, 1), (4, 2)]
 
 

@@ -218,7 +218,7 @@ def test_dh_3_a_topic_that_is_made_again_while_its_replicas_wait_is_left_alone(p
             return super().alter_replica_log_dirs(moves)
 
     cluster = MadeAgain(standing().where)
-    with pytest.raises(PlanDoesNotFit, match="its id is another, not id-of-t"):
+    with pytest.raises(PlanDoesNotFit, match="its id is another, in the snapshot id-of-t"):
         submission(cluster, path).execute()
     assert [len(asked) for asked in cluster.asked] == [2]
 

@@ -180,7 +180,7 @@ def test_236_13_a_move_that_waits_while_its_partition_moves_is_counted_and_told_
     [(name, found)] = snapshot.waiting_beside.items()
     assert (name, found.state, found.replicas, found.target) == (A, "waiting", (3, 4), (4, 5))
     assert (found.adding_replicas, found.removing_replicas) == ((5,), (3,))
-    assert (found.route, found.reason, found.id) == ("queue", "why", -1)
+    assert (found.route, found.reason, found.id) == ("queue", "why", None)
     assert read_waiting_beside(cluster, listed) == {A: found}
     assert read_waiting_beside(Cluster(None), listed) == {}
 

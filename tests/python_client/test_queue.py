@@ -125,7 +125,7 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     found = await list_partition_reassignments(Controller(answer), None, 1_000)  # type: ignore[arg-type]
     moving, waiting = found[TopicPartition("t", 0)], found[TopicPartition("t", 1)]
     assert moving == PartitionReassignment((3, 1, 2), (3,), (2,), id=77, state=MOVING)
-    assert waiting == PartitionReassignment((1, 2), (3,), (2,), -1, WAITING, "heal", "heal broker 2")
+    assert waiting == PartitionReassignment((1, 2), (3,), (2,), None, WAITING, "heal", "heal broker 2")
     assert (moving.target, waiting.target) == ((3, 1), (1, 3))
     assert (moving.sources, waiting.sources) == (frozenset({1, 2}), frozenset({1, 2}))
     assert (moving.is_waiting, waiting.is_waiting) == (False, True)

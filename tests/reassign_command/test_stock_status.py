@@ -162,7 +162,7 @@ def test_kr_1_what_a_stock_controller_cannot_know_is_not_printed_of_it_even_wher
 def test_kr_1_a_quorum_that_this_principal_may_not_ask_is_unknown_and_not_without_a_controller() -> None:
     class Refused(StockClient):
         def describe_quorum(self, named: int) -> Quorum:
-            return Quorum(-1, {})
+            return Quorum(None, {})
 
     sizes = {1: 100, 2: 90, 3: 40}
     found = stock_status.read(cast("ReassignmentClient", Refused(sizes, sizes)), lambda _: None)

@@ -1,5 +1,6 @@
 """What the status page says of a cluster, by cases that were computed by hand."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -176,9 +177,9 @@ def test_236_13_the_moves_in_flight_of_partitions_come_with_those_that_wait_for_
     term = term_of(cluster)
     listed_too = {(one.topic, one.partition, one.state): one for one in listed(term, MoveFilter()).moves}
 
-    def told(wanted: dict[str, list[int]] | None) -> list[tuple[str, int, str]]:
+    def told(wanted: dict[str, list[int]] | None) -> Sequence[tuple[str, int, str]]:
         found = [one for one in moves.moves_in_flight(term, wanted) if one is not None]
-        names: list[tuple[str, int, str]] = [(one.topic, one.partition, one.state) for one in found]
+        names = [(one.topic, one.partition, one.state) for one in found]
         assert found == [listed_too[name] for name in names], "one picture of a move"
         return names
 

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.partition_health import HEALTHY
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
@@ -38,7 +38,7 @@ def needless(readings: ThrottleReadings, cluster: Cluster) -> list[str]:
         silent=cluster.brokers.keys() - readings.known(cluster),
         outdated=readings.outdated(cluster),
     )
-    view = ServerView(UNKNOWN, "c", "watch", "", ControllerView(1), cluster.brokers, term)
+    view = ServerView(None, "c", "watch", "", ControllerView(1), cluster.brokers, term)
     problems = status_of(view, at=0, version="", full=True).problems
     return [one.text for one in problems if one.kind == "needless_throttles"]
 

@@ -11,8 +11,9 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -70,9 +71,9 @@ class ServerState:
             role=role,
             reason=reason,
             controller=ControllerView(
-                controller,
-                UNKNOWN if term is None else service.epoch,
-                standby.controller_since() if term is None else service.since_ms,
+                known(controller),
+                None if term is None else service.epoch,
+                known(standby.controller_since() if term is None else service.since_ms),
                 self.pages.get(controller),
             ),
             brokers=standby.brokers if term is None else term.cluster.brokers,

@@ -49,7 +49,7 @@ def reason_of(view: ServerView, *, full: bool) -> str:
     """Why this process has no role. What `watch` cannot see has addresses and users, which are shown only in full."""
     if view.watch.lost_quorum is not None:
         return view.watch.lost_quorum.text
-    return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
+    return UNSEEN_CLUSTER if view.reason and view.server is None and not full else view.reason
 
 
 def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int]:
@@ -112,7 +112,7 @@ def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
         since = "" if view.watch.silent_since is None else f" (since {utc_time(view.watch.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
         yield StatusProblem("no_controller", "wrong", text, view.watch.silent_since)
-    elif view.controller.id < 0 and view.role != "watch":  # the cluster has one, and does not tell which
+    elif view.controller.id is None and view.role != "watch":  # the cluster has one, and does not tell which
         yield StatusProblem("no_controller", "wrong", "no controller is known", None)
     elif view.watch.silent_since is not None:
         yield StatusProblem("unseen", "wrong", _silent(view.watch.silent_since), view.watch.silent_since)

@@ -11,8 +11,6 @@ from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 
-UNKNOWN = -1
-
 
 def _nobody_is_asked() -> None:
     """For a view whose brokers report no disks."""
@@ -71,15 +69,16 @@ class TermView(NamedTuple):
 
 
 class ControllerView(NamedTuple):
-    """id      as far as this server knows, or -1
-    epoch   if this server is the controller, else -1
-    since   when it was elected, ms; -1 if unknown
-    page    the address of its status page, None if it is not known
+    """None: not known.
+
+    epoch   if this server is the controller
+    since   when it was elected, ms
+    page    the address of its status page
     """
 
-    id: int = UNKNOWN
-    epoch: int = UNKNOWN
-    since: int = UNKNOWN
+    id: int | None = None
+    epoch: int | None = None
+    since: int | None = None
     page: str | None = None
 
 
@@ -99,13 +98,13 @@ class WatchView(NamedTuple):
 
 
 class ServerView(NamedTuple):
-    """server        its broker id, -1 for `watch`
+    """server        its broker id, None for `watch`
     role          "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
     term          None if it does not know the moves
     certificates  who would take those of this server
     """
 
-    server: int
+    server: int | None
     cluster_id: str
     role: str
     reason: str

@@ -13,11 +13,11 @@ from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
     DISK_LEFT_OUT,
     DirBatch,
     PlannedDirMove,
-    read_dir_batches,
+    read_dir_batch,
     read_dir_moves,
 )
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
+from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number, plan_files
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
@@ -118,7 +118,9 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
             reassigned[name] = row
         if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
             odd.add(name)
-    files = [{batch_number(file): batch for file, batch in read_dir_batches(plan, undo=undo)} for undo in (False, True)]
+    files = [
+        {batch_number(file): read_dir_batch(file) for file in plan_files(plan, (), undo=undo)} for undo in (False, True)
+    ]
     ids = snapshot_files.topic_ids(snapshot)
     return DiskFacts(dirs, held, twice, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
 

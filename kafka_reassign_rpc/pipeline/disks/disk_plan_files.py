@@ -13,10 +13,9 @@ from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
+from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, read_file
 from kafka_reassign_rpc.pipeline.plans.plan_directory import AGAIN, MOVES, PlanDirectory, ids_of
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
-from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 ANY = "any"
 """A replica stays where it is."""
@@ -123,17 +122,9 @@ def require_all_dir_moves(plan: StorePath) -> None:
     parquet_files.require_rows(plan / MOVES, DISK_MOVES, read_disk_summary(plan).moves, AGAIN)
 
 
-def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:
-    """As submit carries them out; with `undo`, the last batch comes first. Raises BadInput."""
-    files = matching(plan / (ROLLBACK if undo else BATCHES), "*.json")
-    return [(file, _read_batch(file)) for file in sorted(files, key=batch_number, reverse=undo)]
-
-
-def _read_batch(file: StorePath) -> DirBatch:
-    try:
-        batch = msgspec.json.decode(file.read_bytes(), type=DirBatch)
-    except (OSError, *NO_JSON) as error:
-        raise BadInput(f"{file}: {error}") from None
+def read_dir_batch(file: StorePath) -> DirBatch:
+    """Raises BadInput."""
+    batch = read_file(file, DirBatch)
     if batch.version != 1:
         raise BadInput(f"{file}: version {batch.version}; this release reads version 1")
     seen: set[tuple[str, int]] = set()

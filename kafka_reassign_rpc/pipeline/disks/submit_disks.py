@@ -12,18 +12,18 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary, read_disk_summary
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, DirBatch, read_dir_batches, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, DirBatch, read_dir_batch, read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.disk_queue import DiskQueue
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number, require_batches
+from kafka_reassign_rpc.pipeline.plans.batch_reader import plan_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.submission.batch_state import made_again
 from kafka_reassign_rpc.pipeline.submission.emptiness import Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import StopConditions, SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import JOURNAL, JOURNAL_OF_UNDO
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     BAR_WIDTH,
@@ -101,14 +101,12 @@ class DiskSubmission:
 
     def _read_batches(self) -> list[DirBatch]:
         """Raises BadInput, also where the file of a batch is lost."""
-        batches = read_dir_batches(self.path, undo=self.undo)
         planned = (one.batch for one in self.summary.batches)
-        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
-        return [batch for _, batch in batches]
+        return [read_dir_batch(file) for file in plan_files(self.path, planned, undo=self.undo)]
 
     def dry_run(self) -> int:
         """Shows how far each broker is; returns how many moves are left to begin."""
-        self._check_cluster()
+        self._cluster.health_of(self.path, self.summary.cluster_id)
         gone = self._recreated(self.moves)
         by_broker: dict[int, list[DirMove]] = {}
         for move in self.moves:
@@ -135,7 +133,7 @@ class DiskSubmission:
 
     def execute(self, *, accept_health: bool = False) -> int:
         """Returns how many moves this run began."""
-        health = self._check_cluster()
+        health = self._cluster.health_of(self.path, self.summary.cluster_id)
         file = self.path / (JOURNAL_OF_UNDO if self.undo else JOURNAL)
         first = first_health(file, self.summary.cluster_id, health, accept_health=accept_health)
         watch = HealthWatch(self._cluster, StopConditions(first, health.live), health.live)
@@ -250,17 +248,9 @@ class DiskSubmission:
         topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}
         found = {}
         for replica, topic in of.items():
-            planned, now = ids.get(topic), topics.get(topic)
-            if planned and now is not None and now.topic_id and now.topic_id != planned:
-                found[replica] = f"the topic was deleted and made again: its id is {now.topic_id}, not {planned}"
+            if why := made_again(ids.get(topic, ""), topics.get(topic)):
+                found[replica] = why
         return found
-
-    def _check_cluster(self) -> ClusterHealth:
-        """Raises BadInput."""
-        cluster_id, health = self._cluster.health()
-        if cluster_id != self.summary.cluster_id:
-            raise BadInput(f"{self.path}: is for cluster {self.summary.cluster_id}, this is cluster {cluster_id}")
-        return health
 
     def _text(self, seconds: float) -> str:
         queue = self.queue

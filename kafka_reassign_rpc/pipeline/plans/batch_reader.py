@@ -1,7 +1,7 @@
 """What `submit` reads of a plan. docs/pipeline.md describes the files."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
@@ -66,7 +66,7 @@ class SubmittablePlan(NamedTuple):
     way_there: Mapping[StorePath, StorePath] = {}
 
 
-T = TypeVar("T", PlanBatch, _TopicIds)
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
@@ -74,35 +74,38 @@ def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
     if not path.is_dir():
         raise BadInput(f"{told_path(str(path))}: no such directory")
     summary = read_summary(path)
-    batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
-    require_batches(path, (one.batch for one in summary.batches), batches)
+    files = plan_files(path, (one.batch for one in summary.batches), undo=undo)
     if not undo:
-        return SubmittablePlan(summary, [batches[number] for number in sorted(batches)])
-    back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
-    alone = sorted(batches.keys() ^ back.keys())
-    if alone:
-        raise BadInput(f"{path}: batch {alone[0]} has no file in {BATCHES if alone[0] in back else ROLLBACK}/")
+        return SubmittablePlan(summary, [*files])
     # the estimate is that of the way there
     summary = msgspec.structs.replace(summary, expected_seconds=0.0, timeline=None)
-    last_first = sorted(back, reverse=True)
-    way_there = {back[number]: batches[number] for number in last_first}
-    return SubmittablePlan(summary, [*way_there], undoes=True, way_there=way_there)
+    return SubmittablePlan(summary, [*files], undoes=True, way_there=files)
 
 
-def require_batches(path: StorePath, planned: Iterable[int], found: Collection[int]) -> None:
-    """Raises BadInput where a file of the plan is lost: submit would call the rest of it all."""
-    if lost := set(planned).difference(found):
+def plan_files(path: StorePath, planned: Iterable[int], *, undo: bool) -> dict[StorePath, StorePath]:
+    """The files to carry out, in order: those of batches/, each with itself, or those of rollback/, each with the batch
+    that it undoes. Raises BadInput where one of a batch is lost: submit would call the rest of it all.
+    """
+    batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
+    if lost := set(planned).difference(batches):
         raise BadInput(
             f"{path}: {those(lost, 'batch', 'have')} no file: copy the whole plan again, or make it again with"
             " `kafka-reassign-rpc plan`"
         )
+    if not undo:
+        return {batches[number]: batches[number] for number in sorted(batches)}
+    back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
+    alone = sorted(batches.keys() ^ back.keys())
+    if alone:
+        raise BadInput(f"{path}: batch {alone[0]} has no file in {BATCHES if alone[0] in back else ROLLBACK}/")
+    return {back[number]: batches[number] for number in sorted(back, reverse=True)}
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
     """Without unknown ids. Raises BadInput."""
     ids: dict[str, str] = {}
     for file in plan.batches:
-        ids |= _read(file, _TopicIds).topic_ids
+        ids |= read_file(file, _TopicIds).topic_ids
     return ids
 
 
@@ -116,7 +119,7 @@ def batch_number(file: StorePath) -> int:
 
 def read_batch(file: StorePath, kind: str) -> Mapping[TopicPartition, PlanEntry]:
     """Raises BadInput for a batch that no server would accept."""
-    batch = _read(file, PlanBatch)
+    batch = read_file(file, PlanBatch)
     if batch.version != 1:
         raise BadInput(f"{file}: version {batch.version}; this release reads version 1")
     found: dict[TopicPartition, PlanEntry] = {}
@@ -138,7 +141,8 @@ def read_batch(file: StorePath, kind: str) -> Mapping[TopicPartition, PlanEntry]
     return found
 
 
-def _read(file: StorePath, kind: type[T]) -> T:
+def read_file(file: StorePath, kind: type[T]) -> T:
+    """Raises BadInput."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:

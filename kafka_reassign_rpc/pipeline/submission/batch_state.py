@@ -73,8 +73,8 @@ def _is_led_by_first_leader(entry: PlanEntry, leader: int) -> bool:
 
 def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionReassignment | None) -> str:
     """The state, or why the partition does not match the plan."""
-    if topic is not None and entry.topic_id and topic.topic_id and topic.topic_id != entry.topic_id:
-        return f"the topic was deleted and made again: its id is {topic.topic_id}, in the snapshot {entry.topic_id}"
+    if why := made_again(entry.topic_id, topic):
+        return why
     if move is not None:
         if entry.first_leader >= 0 and move.target == entry.reordered and not move.adding_replicas:
             return "reordered"  # the next moment it is
@@ -101,6 +101,13 @@ def misfit_lines(batch: Mapping[TopicPartition, PlanEntry], found: BatchState, l
     """Names also moves that lack a live broker."""
     gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
     return [f"{name}: {why}" for name, why in (*sorted(found.mismatched.items()), *gone.items()) if why]
+
+
+def made_again(planned_id: str, topic: TopicInfo | None) -> str:
+    """Why a topic is not that of the plan, or "". `planned_id`: in the snapshot; "": not known."""
+    if topic is None or not planned_id or topic.topic_id in ("", planned_id):
+        return ""
+    return f"the topic was deleted and made again: its id is {topic.topic_id}, in the snapshot {planned_id}"
 
 
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:

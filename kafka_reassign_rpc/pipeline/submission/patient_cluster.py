@@ -18,7 +18,9 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.core.status.documents import Move, Status
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, batch_state
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, cluster_health
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput
@@ -92,6 +94,13 @@ class PatientCluster:
             return everything.cluster_id, cluster_health((node.id for node in everything.nodes), everything.topics)
 
         return self.ask(read)
+
+    def health_of(self, plan: StorePath, cluster_id: str) -> ClusterHealth:
+        """Raises BadInput where this is not the cluster of the plan."""
+        found, health = self.health()
+        if found != cluster_id:
+            raise BadInput(f"{plan}: is for cluster {cluster_id}, this is cluster {found}")
+        return health
 
     def moves(self, partitions: Collection[TopicPartition] | None = None) -> Listed:
         return self._of_ours(lambda: self.client.list_partition_reassignments(partitions))

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.client.text_format import duration, first_lines
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
-from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
@@ -218,9 +218,7 @@ class Submission:
 
     def _check_cluster(self) -> ClusterHealth:
         """Raises BadInput for another cluster, UnsupportedHere."""
-        cluster_id, health = self._cluster.health()
-        if cluster_id != self.plan.summary.cluster_id:
-            raise BadInput(f"{self.path}: is for cluster {self.plan.summary.cluster_id}, this is cluster {cluster_id}")
+        health = self._cluster.health_of(self.path, self.plan.summary.cluster_id)
         if self.throttle is not None and not self._cluster.ask(self.client.can_lease_throttles):
             raise UnsupportedHere(NO_LEASES)
         if self.reason and not self._cluster.ask(self.client.can_keep_reasons):
