@@ -64,7 +64,7 @@ def test_dp_4_a_partition_twice_in_a_batch_and_a_missing_plan_are_named(tmp_path
         read_batch(tmp_path / "b.json", "rebalance")
     with pytest.raises(BadInput, match="nowhere: no such directory"):
         read_plan(tmp_path / "nowhere")
-    with pytest.raises(BadInput, match=r"summary\.json: is missing"):
+    with pytest.raises(BadInput, match=r"no plan \(summary\.json is missing\)"):
         read_plan(tmp_path)
     grown = '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2], "expected_replicas": [2]}]}'
     (tmp_path / "b.json").write_text(grown)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batch
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation

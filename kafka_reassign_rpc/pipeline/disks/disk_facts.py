@@ -17,12 +17,13 @@ from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
     read_dir_moves,
 )
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number, plan_files
+from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 
 Row = Mapping[str, Any]
 PartitionName = tuple[str, int]
@@ -119,7 +120,8 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
         if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
             odd.add(name)
     files = [
-        {batch_number(file): read_dir_batch(file) for file in plan_files(plan, (), undo=undo)} for undo in (False, True)
+        {batch_number(file): read_dir_batch(file) for file in matching(plan / folder, "*.json")}
+        for folder in (BATCHES, ROLLBACK)
     ]
     ids = snapshot_files.topic_ids(snapshot)
     return DiskFacts(dirs, held, twice, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
