@@ -1,7 +1,7 @@
 """ListPartitionReassignments (KIP-455): the partitions that move. docs/apis.md has its tagged fields.
 
 A partition whose move waits in the queue is listed too, not while another move of it is in flight, as a client expects
-one move of a partition (DescribeReassignments shows both).
+one move of a partition (the document `in_flight` tells both).
 
 Encoded bytes are cached, by topic and by partition: ten thousand partitions take 1 ms if nothing has changed, a few ms
 if much has.

@@ -231,6 +231,7 @@ def _progress(term: TermView, topic: str, index: int, partition: Partition) -> M
 
 def _moving_document(term: TermView, name: TopicPartition, partition: Partition) -> Move:
     record, progress = partition.move, _progress(term, *name, partition)
+    total, copied = progress.bytes_total, progress.bytes_copied
     joining = progress.waits_to_join(partition.isr)
     return Move(
         topic=name.topic,
@@ -242,12 +243,12 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         adding=partition.adding[:MOST_REPLICAS],
         removing=partition.removing[:MOST_REPLICAS],
         leader=known(partition.leader),
-        bytes_total=progress.bytes_total,
-        bytes_copied=progress.bytes_copied,
+        bytes_total=total,
+        bytes_copied=copied,
         copied=dict(islice(progress.copied.items(), MOST_REPLICAS)),
         rate=progress.rate,
         remaining_ms=None if joining else progress.remaining_ms,
-        share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,
+        share=share(copied, total) if partition.adding else None,
         stalled=progress.stalled,
         waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]) or progress.waits_for,
         place=None,
