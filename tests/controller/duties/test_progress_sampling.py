@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
+from kafka_reassign_rpc.core.status.documents import Move, MovesInFlight
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.controller.bare_controller import Name
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 
 SLOW = SIZE // 40
@@ -25,17 +27,13 @@ async def here(zk_connect: str) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def described(here: Cluster) -> Mapping[Name, Any]:
-    answer = await here.ask(DescribeReassignmentsRequest(version=0, timeout_ms=10_000, topic_reassignments=None), 0)
-    assert answer.error_code == 0, "the server may not be the controller yet"
-    return {(one.topic, one.partition_id): one for one in answer.descriptions}
+async def in_flight(here: Cluster) -> Mapping[Name, Move]:
+    """The server may not be the controller yet."""
+    found = msgspec.convert(told(await here.ask(wanted("in_flight"), 0)), MovesInFlight, strict=False)
+    return {(one.topic, one.partition): one for one in found.moves}
 
 
-def copied(description: Any) -> dict[int, int]:
-    return {one.broker_id: one.copied_bytes for one in description.new_assigned}
-
-
-async def test_240_6_copied_bytes_grow_the_remaining_time_is_right_and_a_completed_move_has_no_description(
+async def test_240_6_copied_bytes_grow_the_remaining_time_is_right_and_a_completed_move_is_not_told(
     zk_connect: str,
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), sampling=Sampling(interval_s=0.1)) as here:
@@ -48,26 +46,26 @@ async def follow_to_the_end(here: Cluster) -> None:
     await here.alter({("t", 0): (2, 3)})
 
     async def begun() -> Any:
-        found = (await described(here))["t", 0]
-        return found if copied(found)[3] > 0 and found.remaining_ms > 0 else None
+        found = (await in_flight(here))["t", 0]
+        return found if found.copied[3] > 0 and found.remaining_ms else None
 
     first = await eventually(begun)
-    assert first.total_bytes == SIZE
-    assert copied(first)[2] == -1, "broker 2 has had everything before"
-    assert first.stall_reason is None
+    assert first.bytes_total == SIZE
+    assert first.copied.keys() == {3}, "broker 2 has had everything before"
+    assert first.stalled is None
 
     async def further() -> Any:
-        found = (await described(here))["t", 0]
-        return found if copied(found)[3] > copied(first)[3] + SLOW else None
+        found = (await in_flight(here))["t", 0]
+        return found if found.copied[3] > first.copied[3] + SLOW else None
 
     second = await eventually(further)
-    wanted = (SIZE - copied(second)[3]) / SLOW * 1000
-    assert wanted / 10 < second.remaining_ms < wanted * 10
+    expected = (SIZE - second.copied[3]) / SLOW * 1000
+    assert expected / 10 < second.remaining_ms < expected * 10
     assert SLOW / 10 < second.rate < SLOW * 10
 
     await here.release("t")
     await eventually(lambda: here.has(("t", 0, (2, 3))))
-    assert await described(here) == {}
+    assert await in_flight(here) == {}
 
 
 async def test_240_6_a_move_to_a_dead_broker_is_stalled_until_the_broker_returns(
@@ -78,7 +76,7 @@ async def test_240_6_a_move_to_a_dead_broker_is_stalled_until_the_broker_returns
     await here.kill_broker(4)
 
     async def reason() -> Any:
-        return (await described(here))["t", 0].stall_reason
+        return (await in_flight(here))["t", 0].stalled
 
     async def is_dead() -> bool:
         return bool(await reason() == "broker 4 is dead")
@@ -96,7 +94,7 @@ async def test_240_6_a_move_without_a_leader_is_stalled_for_the_next_controller_
     await here.kill_broker(1)
 
     async def leaderless() -> bool:
-        return bool((await described(here))["t", 0].stall_reason == "there is no leader to copy from")
+        return bool((await in_flight(here))["t", 0].stalled == "there is no leader to copy from")
 
     await eventually(leaderless)
     await here.stop_server()
@@ -108,8 +106,8 @@ async def test_240_6_without_sampling_the_controller_sends_no_describe_log_dirs(
     async with cluster(zk_connect, brokers=(1, 2), sampling=Sampling(interval_s=0)) as here:
         await here.create_topic("t", {0: (1,)}, held=True)
         await here.alter({("t", 0): (2,)})
-        found = (await described(here))["t", 0]
-        assert (found.total_bytes, copied(found), found.remaining_ms) == (-1, {2: -1}, -1)
+        found = (await in_flight(here))["t", 0]
+        assert (found.bytes_total, found.copied, found.remaining_ms) == (None, {}, None)
 
 
 async def test_dh_3_a_broker_that_is_asked_for_its_log_dirs_alone_answers(here: Cluster) -> None:
