@@ -40,7 +40,7 @@ def term_of(cluster: Cluster, tracker: ProgressTracker | None = None) -> TermVie
     return TermView(cluster, tracker, UnhealthyPartitions(2, 1), None)
 
 
-def server_of(term: TermView | None, *, controller: int = 1000) -> ServerView:
+def server_of(term: TermView | None, *, controller: int | None = 1000) -> ServerView:
     brokers = {} if term is None else term.cluster.brokers
     role = "standby" if term is None else "controller"
     known = ControllerView(controller, 7, 1000, "http://127.0.0.1:1/")

@@ -35,7 +35,7 @@ def healing(disabled: str | None = None, left: Left = NOTHING_LEFT, **changes: A
 
 def test_fg_5_a_server_without_a_controller_says_so() -> None:
     assert problems(server_of(None)._replace(brokers={1: broker(1)})) == {}, "a standby that knows its controller"
-    assert problems(server_of(None, controller=-1))["no_controller"].text == "no controller is known"
+    assert problems(server_of(None, controller=None))["no_controller"].text == "no controller is known"
     connecting = server_of(None)._replace(role="", reason="")
     assert problems(connecting)["no_controller"].text == "this server is not ready"
     assert problems(connecting._replace(reason="no ZooKeeper"))["no_controller"].text == "no ZooKeeper"
