@@ -54,7 +54,7 @@ async def test_sv_11_what_is_no_longer_of_this_time_is_grey_and_has_its_age(tab:
 
 
 async def test_sv_11_while_watch_sees_nothing_its_rows_are_grey(tab: Tab) -> None:
-    views = [moving()._replace(server=-1, role="watch")]
+    views = [moving()._replace(server=None, role="watch")]
     async with served(lambda: views[-1]) as (at, _):
         await tab.open(at)
         await eventually(lambda: tab.shows("#moves", "payments-0"))
