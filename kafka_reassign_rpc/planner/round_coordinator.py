@@ -137,8 +137,8 @@ class RoundCoordinator:
             self._note_unknown_disks()
             spreads = survey.one_of_each(self._typical_size)
             wanted, tolerance = self.targets, self.options.tolerance
-            self.targets = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
-            self._centres = centres_of_tolerance(wanted, self.targets, tolerance) if spreads else wanted
+            self._aims = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
+            self.targets = centres_of_tolerance(wanted, self._aims, tolerance) if spreads else wanted
         self._forced = ForcedRounds(
             {r: found for r, found in self._eligible_by_rack().items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
@@ -387,7 +387,7 @@ class RoundCoordinator:
             or is_within(1 - share if name not in self._measures_to_give else abs(1 - share), self.options.tolerance)
             for broker in self._balanced_brokers()
             for name, weight, share in zip(
-                MEASURES, self._weights.by_measure(), self._centres.shares(broker, self.loads[broker]), strict=True
+                MEASURES, self._weights.by_measure(), self.targets.shares(broker, self.loads[broker]), strict=True
             )
         )
 
@@ -430,7 +430,7 @@ class RoundCoordinator:
         assert self._search is not None
         sees_all = self._search.one_in == 1
         return SearchLimits.of(
-            {broker: self._centres.targets[broker] for broker in sorted(self._remaining)},
+            {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
             self._weights.by_measure(),
             self.options.tolerance,
             rooms=self._rooms,
@@ -470,5 +470,5 @@ class RoundCoordinator:
             topics_before=Load() if self._spread is None else self._spread.before,
             topics_after=Load() if self._spread is None else self._spread.after,
             searched=self._search is not None and self._search.one_in == 1,
-            reachable=other_aims(targets, self.targets) if self.goal.kind is GoalKind.REBALANCE else {},
+            reachable=other_aims(targets, self._aims) if self.goal.kind is GoalKind.REBALANCE else {},
         )
