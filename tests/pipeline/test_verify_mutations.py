@@ -247,7 +247,7 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
 
 
 LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8, 10), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
-SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
+SUMS = SnapshotSums(2, 0, 20, 2, (10, "t-0"), LOADS)
 THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
 THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(
     typical=10, first_places={1: 1}, holdable={1: 90, 2: 90, 3: 90}
@@ -303,6 +303,9 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the number of partitions differs", lambda _: {"partitions": 3}),
     ("summary", "sizes are said to be unknown", lambda _: {"unknown_sizes": 1}),
     ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
+    ("summary", "another partition is said to be the largest", lambda _: {"largest": LargestFigures("t-1", 10)}),
+    ("summary", "a broker is said to have less room than it has",
+     lambda one: {"brokers": second(one, capacity=90, free=1)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),

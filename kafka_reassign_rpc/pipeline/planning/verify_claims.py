@@ -80,7 +80,7 @@ def _of_least_bytes(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
 def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
     """What leaves emptied brokers, or what the cluster gains by a larger factor, or all copies that mend racks, since
     each gains one. Of a plan that balances, what brokers above the tolerance gave until they were inside, and what
-    those below it got.
+    those below it got. The tolerance is of what racks aim at only where that is outside of the target's.
     """
     brokers, tolerance = summary.brokers, summary.requested.tolerance
     if facts.kind == RACKS:
@@ -93,7 +93,8 @@ def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
     aims = summary.reachable.get("bytes", {})
     given = taken = 0.0
     for one in brokers:
-        aim = aims.get(one.broker, one.target.bytes)
+        target, aim = one.target.bytes, aims.get(one.broker, one.target.bytes)
+        aim = target if abs(aim - target) <= (tolerance + _ALIKE) * target else aim
         if aim:
             given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
             taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)

@@ -59,15 +59,21 @@ class SnapshotRows:
         held = np.where(usable[:, None], self.replicas, NOBODY)
         size = np.where(known, self.bytes, 0)
         loads = loads_of(held, size, ~known, self.rates)
-        largest = int(self.bytes.max(initial=0))
         return SnapshotSums(
             partitions=len(usable),
             unknown_sizes=int((usable & ~known).sum()),
             known_bytes=sum(size[usable].tolist()),
             known=int((usable & known).sum()),
-            largest=largest if largest > 0 else None,
+            largest=self._largest(),
             loads=loads,
         )
+
+    def _largest(self) -> tuple[int, str] | None:
+        size = int(self.bytes.max(initial=0))
+        if size <= 0:
+            return None
+        rows = self.table.take(np.flatnonzero(self.bytes == size)).select(["topic", "partition"]).to_pylist()
+        return size, max(f"{row['topic']}-{row['partition']}" for row in rows)
 
     def concerned(self, facts: PlanFacts, brokers: Sequence[ListedBroker]) -> Mask:
         """These must move, or be left out with a reason. A plan that balances leaves out what cannot move."""

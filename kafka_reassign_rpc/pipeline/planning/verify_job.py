@@ -80,7 +80,10 @@ def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> li
 
 def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> Iterator[RuleViolation]:
     listed = [
-        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"])) for row in read_broker_rows(path)
+        ListedBroker(
+            row["broker"], row["rack"], row["live"], bool(row["cordoned"]), row["capacity_bytes"], row["free_bytes"]
+        )
+        for row in read_broker_rows(path)
     ]
     sums = tables.sums()
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))

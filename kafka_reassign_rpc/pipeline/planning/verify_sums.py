@@ -11,7 +11,8 @@ _OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages
 
 def sums_of(partitions: DataFrame) -> SnapshotSums:
     """One pass: a row for each broker, and one without a broker for all partitions."""
-    rows = partitions.withColumn("usable", is_usable()).select("usable", "bytes", "replicas", *whole_rates())
+    name = f.concat("topic", f.lit("-"), f.col("partition").cast("string")).alias("name")
+    rows = partitions.withColumn("usable", is_usable()).select("usable", "bytes", "replicas", name, *whole_rates())
     zero, usable = f.lit(0).cast("bigint"), f.col("usable")
     nobody = f.array(f.lit(None).cast("int"))
     brokers = f.concat(nobody, f.when(usable, f.col("replicas")).otherwise(f.array().cast("array<int>")))
@@ -27,7 +28,7 @@ def sums_of(partitions: DataFrame) -> SnapshotSums:
         f.sum("fetch").alias("potential_out"),
         f.count_if(usable & f.col("bytes").isNull()).alias("unknown"),
         f.count_if(known).alias("known"),
-        f.max(f.when(alone & (f.col("bytes") > 0), f.col("bytes"))).alias("largest"),
+        f.max(f.when(alone & (f.col("bytes") > 0), f.struct("bytes", "name"))).alias("largest"),
     )
     sums = SnapshotSums()
     for row in found.collect():
@@ -36,7 +37,7 @@ def sums_of(partitions: DataFrame) -> SnapshotSums:
             continue
         sums.partitions, sums.unknown_sizes = row["replicas"], row["unknown"]
         sums.known, sums.known_bytes = row["known"], row["bytes"]
-        sums.largest = row["largest"]
+        sums.largest = None if row["largest"] is None else tuple(row["largest"])
     return sums
 
 
