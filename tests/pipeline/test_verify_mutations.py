@@ -310,6 +310,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),
     ("moves-at-a-time", "a thousand moves of a broker run at a time", lambda _: {"moves_at_a_time": 1000}),
+    ("broker-max-bytes", "the plan fills a broker beyond its limit",
+     lambda one: {"requested": msgspec.structs.replace(one.requested, broker_max_bytes={3: 9})}),
     ("why", "a rack is said to keep a broker from its target", lambda one: with_reason(one, "rack b has 88%")),
     ("why", "a broker far from its target is not named", lambda one: {"why_not_better": one.why_not_better[1:]}),
     ("summary", "a broker is said to be filled", lambda _: {"filled": [3]}),

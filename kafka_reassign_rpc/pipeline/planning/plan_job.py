@@ -333,6 +333,7 @@ def _summary(
         max_bytes=options.max_bytes,
         weights=msgspec.structs.asdict(options.weights),
         broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
+        broker_max_bytes=dict(options.broker_max_bytes),
         allow_fewer_racks=job.allow_fewer_racks,
         least_bytes=goal.least_bytes,
         **msgspec.structs.asdict(limits),

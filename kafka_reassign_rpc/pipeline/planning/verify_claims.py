@@ -22,6 +22,7 @@ def faults_of_claims(typical: int, checked: CheckedRows, facts: PlanFacts, summa
     yield from _useless_copies(typical, checked, summary)
     yield from _of_least_bytes(facts, summary)
     yield from _of_moves_at_a_time(summary)
+    yield from _of_limits(summary)
     yield from _of_reasons(summary)
     if summary.filled != filled_brokers(summary):
         yield "summary", "filled", f"{summary.filled}, not {filled_brokers(summary)}"
@@ -99,6 +100,15 @@ def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
             given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
             taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)
     return int(max(left, taken) if facts.new else max(given, taken))
+
+
+def _of_limits(summary: PlanSummary) -> Iterator[Fault]:
+    """A broker that held more before the plan gets nothing more."""
+    limits = summary.requested.broker_max_bytes
+    for one in summary.brokers:
+        most = max(limits.get(one.broker, one.after.bytes), one.before.bytes)
+        if one.after.bytes > most:
+            yield "broker-max-bytes", f"broker {one.broker}", f"holds {one.after.bytes:.0f} bytes, may hold {most:.0f}"
 
 
 def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:

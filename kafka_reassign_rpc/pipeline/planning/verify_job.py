@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     certain_rooms,
     disk_sizes,
     holdable_bytes,
+    limited_spaces,
     overfull_brokers,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows
@@ -88,10 +89,11 @@ def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -
     sums = tables.sums()
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
     spaces = broker_spaces(path, summary.requested.headroom)
-    facts = facts._replace(roomy=_roomy(spaces, facts, summary))
+    allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
+    facts = facts._replace(roomy=_roomy(allowed, facts, summary))
     checked = tables.check(facts, listed)
     if checked.no_room:
-        rooms = certain_rooms(spaces, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
+        rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
         checked.add(tables.check_room(facts, rooms))
     for rule, rows in sorted(checked.named.items()):
         for topic, partition, detail in rows:

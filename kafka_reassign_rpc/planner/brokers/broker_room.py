@@ -12,15 +12,19 @@ UNBOUNDED = 2**62
 
 
 class BrokerRoom(msgspec.Struct, frozen=True):
-    """Bytes before the plan, without the headroom; `roomiest`: on the volume with most."""
+    """Bytes before the plan, without the headroom; `roomiest`: on the volume with most. `allowed`: what the limit of
+    the broker leaves, whatever its disks have.
+    """
 
     free: int
     roomiest: int
     volumes: int = 1
+    allowed: int = UNBOUNDED
 
     def left(self, arrived: int) -> int:
         """What certainly fits on one volume after `arrived` bytes of the plan."""
-        return max(0, (self.free - arrived) // self.volumes, self.roomiest - arrived)
+        fits = max((self.free - arrived) // self.volumes, self.roomiest - arrived)
+        return max(0, min(fits, self.allowed - arrived))
 
 
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
@@ -36,6 +40,15 @@ def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float
     volumes = broker.volumes or (Volume(broker.capacity, broker.free),)
     rooms = [max(0, volume.free - int(volume.size * headroom)) for volume in volumes]
     return BrokerRoom(sum(rooms) - coming, max(rooms) - coming, len(rooms))
+
+
+def limited(room: BrokerRoom, broker: PlannerBroker, held: int, typical_size: int, most: int | None) -> BrokerRoom:
+    """`most`: bytes that the broker may hold; None: any. What moves have yet to bring counts, replicas that a plan
+    takes away do not.
+    """
+    if most is None:
+        return room
+    return msgspec.structs.replace(room, allowed=most - held - bytes_on_their_way(broker, typical_size))
 
 
 def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:
