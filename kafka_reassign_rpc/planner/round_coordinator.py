@@ -16,7 +16,7 @@ import msgspec
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom, holdable_bytes, limited, room_of
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, over_limits, room_of
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
@@ -122,8 +122,13 @@ class RoundCoordinator:
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
             for broker in sorted(self._remaining)
         }
-        self._note_over_limits()
-        self._rooms = {broker: self._room_before(self._brokers[broker]) for broker in self._receivers}
+        limits = self.options.broker_max_bytes
+        held_by_receivers = {broker: self.before[broker].bytes for broker in self._receivers}
+        self.notes += over_limits(held_by_receivers, limits)
+        self._rooms = {
+            broker: room_of(self._brokers[broker], held, self._typical_size, self.options.headroom, limits.get(broker))
+            for broker, held in held_by_receivers.items()
+        }
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
         )
@@ -148,19 +153,6 @@ class RoundCoordinator:
             self.options.seed,
         )
         self._last_cost = self._cost()
-
-    def _note_over_limits(self) -> None:
-        limits = self.options.broker_max_bytes
-        over = [broker for broker in self._receivers if self.before[broker].bytes > limits.get(broker, UNBOUNDED)]
-        if over:
-            it = "it" if len(over) == 1 else "them"
-            more = f"{those(over, verb='hold')} more than --broker-max-bytes allows already"
-            self.notes.append(f"{more}: nothing comes to {it}")
-
-    def _room_before(self, broker: PlannerBroker) -> BrokerRoom:
-        held, typical = self.before[broker.id].bytes, self._typical_size
-        room = room_of(broker, held, typical, self.options.headroom)
-        return limited(room, broker, held, typical, self.options.broker_max_bytes.get(broker.id))
 
     def _note_unknown_disks(self) -> None:
         unknown = without_size([self._brokers[broker] for broker in self._remaining])

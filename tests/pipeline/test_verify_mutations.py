@@ -306,6 +306,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "another partition is said to be the largest", lambda _: {"largest": LargestFigures("t-1", 10)}),
     ("summary", "a broker is said to have less room than it has",
      lambda one: {"brokers": second(one, capacity=90, free=1)}),
+    ("summary", "fewer bytes are said to cross racks", lambda one: {
+        "impact": msgspec.structs.replace(one.impact or ImpactFigures(), bytes_across_racks=-1)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom, limited
+from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
-from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, Volume
 from tests.planner.clusters import partition, random_cluster, topic
 
 GOALS = (
@@ -46,10 +46,11 @@ def test_dp_2_a_broker_that_holds_more_than_it_may_gets_nothing_and_the_plan_say
 
 
 def test_dp_2_a_limit_counts_what_moves_have_yet_to_bring_and_is_of_all_volumes_together() -> None:
-    room = limited(BrokerRoom(900, 500, 2), PlannerBroker(1, arriving=30, arriving_unknown=2), 100, 10, 1_000)
-    assert room.allowed == 1_000 - 100 - 30 - 20
-    assert [room.left(arrived) for arrived in (0, 300, 840, 850)] == [500, 300, 10, 0]
-    assert limited(BrokerRoom(900, 500, 2), PlannerBroker(1), 100, 10, None) == BrokerRoom(900, 500, 2)
+    broker = PlannerBroker(1, None, True, 2_000, 950, 30, 2, (Volume(1_000, 550), Volume(1_000, 400)))
+    room = room_of(broker, 100, 10, 0.0, 900)
+    assert room == BrokerRoom(950 - 50, 550 - 50, 2, 900 - 100 - 30 - 20)
+    assert [room.left(arrived) for arrived in (0, 300, 740, 750)] == [500, 300, 10, 0]
+    assert room_of(broker, 100, 10, 0.0).left(740) == 80
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: str(goal.kind))

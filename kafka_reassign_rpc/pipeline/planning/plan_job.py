@@ -273,7 +273,8 @@ def _write(
         )
         for move in batch.moves:
             copies.add(move)
-            impact.add(move.topic, move.original, move.target, leader=move.leader, first_leader=move.first_leader)
+            leaders = {"leader": move.leader, "first_leader": move.first_leader}
+            impact.add(move.topic, move.original, move.target, **leaders, copied=move.bytes)
             start += 1
             named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
             first_leader = None if move.first_leader < 0 else move.first_leader

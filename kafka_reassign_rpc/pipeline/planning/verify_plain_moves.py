@@ -293,7 +293,17 @@ def _impact(moves: MoveColumns, facts: PlanFacts) -> dict[str, int]:
         "below_min_isr_after": after < moves.min_isr,
         **_rack_losses(moves, facts),
     }
-    return {name: int(of_moves.sum()) for name, of_moves in counted.items()}
+    counts = {name: int(of_moves.sum()) for name, of_moves in counted.items()}
+    return counts | {"bytes_across_racks": _across_racks(moves, facts)}
+
+
+def _across_racks(moves: MoveColumns, facts: PlanFacts) -> int:
+    codes = {rack: code for code, rack in enumerate(dict.fromkeys(facts.racks.values()))}
+    of_brokers = {broker: codes[rack] for broker, rack in facts.racks.items() if broker in facts.live}
+    sends, comes = looked_up(moves.sender[:, None], of_brokers), looked_up(moves.added, of_brokers)
+    elsewhere = ((comes != NOBODY) & (sends != NOBODY) & (comes != sends)).sum(axis=1)
+    of_moves: list[int] = (moves.copied // np.maximum(sizes(moves.added), 1) * elsewhere).tolist()
+    return sum(of_moves)
 
 
 def _rack_losses(moves: MoveColumns, facts: PlanFacts) -> dict[str, Mask]:

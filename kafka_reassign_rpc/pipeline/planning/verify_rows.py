@@ -204,6 +204,7 @@ class CheckedRows:
         _count(self, move, one.size)
         undone: dict[int, BrokerDelta] = {}
         self.impact.update(_impact(one.topic, move, facts))
+        self.impact["bytes_across_racks"] += _across_racks(move, facts)
         for replicas, sign in ((move.original, -1), (move.target, 1)):
             for place, broker in enumerate(dict.fromkeys(replicas)):
                 size, produce, fetch = one.size or 0, one.produce or 0, one.fetch or 0
@@ -311,6 +312,15 @@ def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
     if len(move.target) < facts.min_isr(topic):
         yield "below_min_isr_after"
     yield from rack_losses(move.original, move.target, facts)
+
+
+def _across_racks(move: TableMove, facts: PlanFacts) -> int:
+    """Bytes that the sender copies to brokers of another rack."""
+    sender, new = move.leader if move.first_leader is None else move.first_leader, {*move.target} - {*move.original}
+    if sender not in facts.live or not new:
+        return 0
+    elsewhere = sum([facts.racks.get(one) != facts.racks.get(sender) for one in new])
+    return int(move.copied // len(new) * elsewhere)
 
 
 def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:
