@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from kafka_reassign_rpc.pipeline.arrow_tasks import answer, answers_of, mapped, read_answer
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, to_cells, to_chunk, to_proposals
 from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -97,11 +98,11 @@ class CallsOnSpark:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             read = list(batches)
             if read:
-                yield _answer(function(pa.Table.from_batches(read), given))
+                yield answer(function(pa.Table.from_batches(read), given))
 
         table = snapshot_files.data_frame(self._spark, self._path, "replicas")
         nothing = function(TABLES["replicas"].empty_table(), given)
-        return reduce(merge, self._answers(_mapped(table, of_task), merge), nothing)
+        return reduce(merge, self._answers(mapped(table, of_task), merge), nothing)
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -116,24 +117,24 @@ class CallsOnSpark:
     def weigh(self, step: Callable[[RoundProposals, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for (cell,) in _cells(batches):
-                yield _answer(step(to_proposals(cell), given))
+                yield answer(step(to_proposals(cell), given))
 
-        answers = _mapped(self._chunks.select("proposals"), of_task)
+        answers = mapped(self._chunks.select("proposals"), of_task)
         return reduce(merge, self._answers(answers, merge), step(self._nothing.proposals, given))
 
     def read(self, step: Callable[[PartitionChunk, A], T], given: A) -> list[T]:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for cells in _cells(batches):
-                yield _answer(step(to_chunk(cells), given))
+                yield answer(step(to_chunk(cells), given))
 
-        made = _mapped(self._chunks.select(*ChunkCells._fields), of_task)
-        return _collected(made)
+        made = mapped(self._chunks.select(*ChunkCells._fields), of_task)
+        return answers_of(made)
 
     def close(self) -> None:
         self._drop()
 
     def _keep(self, table: "DataFrame", of_task: Callable[..., Any], nothing: T, merge: Callable[[T, T], T]) -> T:
-        made, forget = _mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
+        made, forget = mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
         if forget is None:
             kept = made.localCheckpoint(eager=False)  # Spark forgets what came before
         else:
@@ -155,40 +156,17 @@ class CallsOnSpark:
 
     def _answers(self, table: "DataFrame", merge: Callable[[T, T], T]) -> list[T]:
         def of_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if found := [_read(answer) for (answer,) in _cells(batches)]:
-                yield _answer(reduce(merge, found))
+            if found := [read_answer(cell) for (cell,) in _cells(batches)]:
+                yield answer(reduce(merge, found))
 
         if self._tasks > _ANSWERS_AT_ONCE:
-            table = _mapped(table.repartition(self._tasks // 8), of_some)
-        return _collected(table)
-
-
-def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "answer binary") -> "DataFrame":
-    """As `DataFrame.mapInArrow`, which asks for pandas and does not need it."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql.udf import _create_udf
-    from pyspark.util import PythonEvalType
-
-    called = _create_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = called(*(table[name] for name in table.columns))
-    return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
+            table = mapped(table.repartition(self._tasks // 8), of_some)
+        return answers_of(table)
 
 
 def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _collected(table: "DataFrame") -> list[Any]:
-    return [_read(row[0]) for row in table.collect()]
-
-
-def _read(answer: bytes) -> Any:
-    return pickle.loads(answer)  # noqa: S301 (a task of this job has written it)
-
-
-def _answer(answer: Any) -> pa.RecordBatch:
-    return pa.record_batch({"answer": pa.array([pickle.dumps(answer, 5)], pa.binary())})
 
 
 def _kept(chunk: PartitionChunk, answer: Any) -> pa.RecordBatch:

@@ -85,6 +85,36 @@ def fullest_first(groups: Ints) -> Ints:
     return -np.sort(-counts, axis=1)
 
 
+def counted_by(codes: Ints, count: int) -> Ints:
+    """By row: how often each of the codes 0 … count - 1 occurs."""
+    found, rows = np.zeros((len(codes), count), np.int64), np.arange(len(codes))
+    for place in range(codes.shape[1]):
+        known = codes[:, place] != NOBODY
+        found[rows[known], codes[known, place]] += 1
+    return found
+
+
+def stable(table: Ints, by: Ints) -> Ints:
+    """Each row in the order of `by`."""
+    return np.take_along_axis(table, np.argsort(by, axis=1, kind="stable"), axis=1)
+
+
+def packed(table: Ints) -> Ints:
+    """Each row without gaps."""
+    return stable(table, table == NOBODY)
+
+
+def taken(column: Ints, rows: Ints) -> Ints:
+    """Of -1: NOBODY, or false."""
+    fill = np.full((1, *column.shape[1:]), False if column.dtype == bool else NOBODY, column.dtype)
+    return np.concatenate([column, fill])[rows]
+
+
+def listed(row: Ints) -> list[int]:
+    found: list[int] = row[row != NOBODY].tolist()
+    return found
+
+
 def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:
     """Exact sums, and a `count`, for each combination of `by`."""
     table = pa.table({**by, **sums})
