@@ -43,6 +43,17 @@ def sizes(table: Ints) -> Ints:
     return counted
 
 
+def in_some(places: Mask) -> Mask:
+    """Of each row."""
+    found: Mask = np.any(places, axis=1)
+    return found
+
+
+def in_all(places: Mask) -> Mask:
+    found: Mask = np.all(places, axis=1)
+    return found
+
+
 def among(table: Ints, brokers: Collection[int]) -> Mask:
     found: Mask = np.isin(table, np.array(sorted(brokers), np.int64))
     return found

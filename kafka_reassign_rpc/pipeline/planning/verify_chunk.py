@@ -85,7 +85,7 @@ class Entries(NamedTuple):
     fits_topic: Mask
 
     def rows(self, chosen: Ints) -> Self:
-        return self._make(column[chosen] for column in self)
+        return type(self)._make(column[chosen] for column in self)
 
 
 class Chunk:
@@ -133,7 +133,8 @@ class Chunk:
 
     def _keys(self, table: pa.Table) -> Ints:
         """In order of topics and partitions."""
-        return whole(pc.index_in(table["topic"], self._topics)) << 32 | whole(table["partition"]) + 2**31
+        keys: Ints = whole(pc.index_in(table["topic"], self._topics)) << 32 | whole(table["partition"]) + 2**31
+        return keys
 
     def _name_of(self, key: int) -> tuple[str, int]:
         return self._topics[key >> 32].as_py(), (key & 0xFFFFFFFF) - 2**31
@@ -151,12 +152,16 @@ class Chunk:
         table = self._said.moves
         texts = table["reason"].combine_chunks().dictionary_encode()
         key, before, after = self._keys(table), lists(table["from_replicas"]), lists(table["to_replicas"])
-        figures = [whole(table[name]) for name in ("bytes", "leader", "batch", "priority", "first_leader", "start")]
+        names = ("bytes", "leader", "batch", "priority", "first_leader", "start")
+        copied, leader, batch, priority, first, start = (whole(table[name]) for name in names)
         order = np.argsort(key, kind="stable")
         if (key[order][1:] == key[order][:-1]).any():
+            figures = (copied, leader, batch, priority, first, start)
             order = np.lexsort((*before.T, *after.T, *figures, key))
         stood, reasons = self._stood.at(self._row(key)), Reasons(texts.dictionary.to_pylist())
-        return Moves(key, before, after, *figures, whole(texts.indices), stood, reasons).rows(order)
+        reason = whole(texts.indices)
+        columns = (key, before, after, copied, leader, batch, priority, first, start, reason)
+        return Moves(*columns, stood, reasons).rows(order)
 
     @cached_property
     def left_out(self) -> LeftOut:
@@ -307,7 +312,8 @@ class Chunk:
 
     def _min_isr(self, moves: Moves) -> Ints:
         least = np.array([self._facts.min_isr(name) for name in self._topics.to_pylist()], np.int64)
-        return least[moves.key >> 32]
+        found: Ints = least[moves.key >> 32]
+        return found
 
     def _sum_left_out(self, left: LeftOut) -> None:
         found, stood, size = self.found, left.stood, np.maximum(left.stood.bytes, 0)

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     among,
     are_same,
     counted_by,
+    in_some,
     inside,
     listed,
     packed,
@@ -56,9 +57,9 @@ class LeftOut(NamedTuple):
     texts: "Texts"
 
     def rows(self, chosen: Ints | Mask) -> "LeftOut":
-        columns = (self.key, self.replicas, self.reason, self.bytes)
         stood = Stood._make(column[chosen] for column in self.stood)
-        return LeftOut(*(column[chosen] for column in columns), stood, self.texts)
+        key, replicas = self.key[chosen], self.replicas[chosen]
+        return LeftOut(key, replicas, self.reason[chosen], self.bytes[chosen], stood, self.texts)
 
 
 class Texts:
@@ -102,7 +103,7 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
         return f"the plan has {left.bytes[row]} bytes, the snapshot {known}"
 
     def said(row: int) -> str:
-        return texts.said[left.reason[row]]
+        return texts.said[int(left.reason[row])]
 
     def goals(row: int) -> str:
         return f"{texts.goals_said[left.reason[row]] or 'no goal'} is said to ask for it"
@@ -110,7 +111,7 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
     yield Fault(there & ~are_same(left.replicas, stood.replicas), replicas)
     yield Fault(there & (left.bytes != NOBODY) & (left.bytes != stood.bytes), size)
     if facts.kind == COMBINE:
-        healed, drained = (of.any(axis=1) for of in _leaving(stood.replicas, facts))
+        healed, drained = (in_some(of) for of in _leaving(stood.replicas, facts))
         others = texts.goals[left.reason] != healed + 2 * drained
         yield Fault(there & others, goals)
     reason = texts.reason[left.reason]
@@ -133,7 +134,7 @@ def misses_goal(stood: Stood, facts: PlanFacts) -> Mask:
     """The goal does not only even out brokers, and no reassignment on its way brings it. A partition on a broker of
     unknown rack is not called uneven.
     """
-    emptied = empties(stood.replicas, facts).any(axis=1)
+    emptied = in_some(empties(stood.replicas, facts))
     if facts.kind == SET_FACTOR:
         forced = sizes(stood.replicas) != facts.factor
     elif facts.demoted:
@@ -151,9 +152,10 @@ def _reaches_goal(replicas: Ints, facts: PlanFacts) -> Mask:
     if facts.mends:
         return mends_racks(replicas, replicas, facts)
     if facts.kind == SET_FACTOR:
-        return sizes(replicas) == facts.factor
+        found: Mask = sizes(replicas) == facts.factor
+        return found
     # of a partition to be demoted the snapshot does not tell the order of a destination
-    return (sizes(replicas) > 0) & ~empties(replicas, facts).any(axis=1) & (not facts.demoted)
+    return (sizes(replicas) > 0) & ~in_some(empties(replicas, facts)) & (not facts.demoted)
 
 
 def _leaving(replicas: Ints, facts: PlanFacts) -> tuple[Mask, Mask]:
@@ -188,7 +190,7 @@ def find_room(stood: Stood, facts: PlanFacts, rooms: Mapping[int, int | None]) -
         open_now = free[rows] & ~_has(found[rows], brokers)
         held = counted_by(racks.of_each(found[rows]), racks.count + 1)[:, of_brokers]
         chosen = np.where(open_now, held, MANY).argmin(axis=1)  # the lowest id among equals
-        possible[rows] = open_now.any(axis=1)
+        possible[rows] = in_some(open_now)
         rows, added = rows[possible[rows]], brokers[chosen[possible[rows]]]
         found = np.concatenate([found, nothing], axis=1)
         found[rows, -1] = added
@@ -199,7 +201,7 @@ def find_room(stood: Stood, facts: PlanFacts, rooms: Mapping[int, int | None]) -
         elsewhere = (found != NOBODY) & ~among(found, facts.staying)
         if facts.healed:
             elsewhere &= ~inside(found, replicas)
-        possible &= ~less_even_over_racks(replicas, found, facts) & ~elsewhere.any(axis=1)
+        possible &= ~less_even_over_racks(replicas, found, facts) & ~in_some(elsewhere)
     return np.where(possible[:, None], found, NOBODY)
 
 
@@ -240,7 +242,7 @@ def _has_lost_replica(stood: Stood, facts: PlanFacts) -> Mask:
     """heal and drain replace some lost replicas, a smaller factor may take them away."""
     replicas = stood.replicas
     live = among(replicas, facts.live)
-    stuck: Mask = ((replicas != NOBODY) & ~live & ~empties(replicas, facts)).any(axis=1)
+    stuck: Mask = in_some((replicas != NOBODY) & ~live & ~empties(replicas, facts))
     if facts.kind != SET_FACTOR:
         return stuck
     return np.where(sizes(replicas) > facts.factor, live.sum(axis=1) < facts.factor, stuck)
@@ -265,7 +267,7 @@ def _has_too_few_brokers(stood: Stood, facts: PlanFacts) -> Mask:
 
 def _none_can_lead(stood: Stood, facts: PlanFacts) -> Mask:
     others = among(stood.replicas, facts.live - facts.demoted) & inside(stood.replicas, stood.isr)
-    return ~others.any(axis=1) & bool(facts.demoted)
+    return ~in_some(others) & bool(facts.demoted)
 
 
 def _needs_an_election_alone(stood: Stood, facts: PlanFacts) -> Mask:
@@ -277,8 +279,7 @@ def _needs_an_election_alone(stood: Stood, facts: PlanFacts) -> Mask:
 
 
 def _none_is_in_sync(stood: Stood, facts: PlanFacts) -> Mask:
-    found: Mask = ~among(stood.isr, facts.live).any(axis=1)
-    return found
+    return ~in_some(among(stood.isr, facts.live))
 
 
 def _is_below_min_isr(stood: Stood, facts: PlanFacts) -> Mask:
@@ -289,7 +290,7 @@ def _is_below_min_isr(stood: Stood, facts: PlanFacts) -> Mask:
 def _needs_copies(stood: Stood, facts: PlanFacts) -> Mask:
     """Room is checked once all arrivals are known."""
     larger = (facts.factor > sizes(stood.replicas)) & (facts.kind == SET_FACTOR)
-    return larger | facts.mends | empties(stood.replicas, facts).any(axis=1)
+    return larger | facts.mends | in_some(empties(stood.replicas, facts))
 
 
 class _Reason(NamedTuple):

@@ -8,6 +8,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     Mask,
     among,
     counted_by,
+    in_all,
+    in_some,
     inside,
     looked_up,
     repeated,
@@ -54,7 +56,7 @@ class Racks:
 
     def has_named(self, replicas: Ints) -> Mask:
         """Whether all are in such."""
-        found: Mask = ((replicas == NOBODY) | (looked_up(replicas, self.of) > 0)).all(axis=1)
+        found: Mask = in_all((replicas == NOBODY) | (looked_up(replicas, self.of) > 0))
         return found
 
 
@@ -65,7 +67,7 @@ def less_even_over_racks(original: Ints, target: Ints, facts: PlanFacts) -> Mask
     racks, wanted = Racks(facts), sizes(target)
     before, room = racks.held(original), racks.room(original)
     allowed = np.minimum(before, room)
-    while len(rows := np.nonzero((allowed.sum(axis=1) < before.sum(axis=1)) & (allowed < room).any(axis=1))[0]):
+    while len(rows := np.nonzero((allowed.sum(axis=1) < before.sum(axis=1)) & in_some(allowed < room))[0]):
         emptiest = np.where(allowed[rows] < room[rows], allowed[rows], MANY).argmin(axis=1)
         allowed[rows, emptiest] += 1
     while len(rows := np.nonzero(allowed.sum(axis=1) > wanted)[0]):
@@ -96,8 +98,12 @@ def mends_racks(original: Ints, target: Ints, facts: PlanFacts) -> Mask:
     possible, most = racks.widest(original)
     too_many = np.maximum(0, before - most[:, None]).sum(axis=1)
     added = sizes(target) - (inside(target, original) | repeated(target)).sum(axis=1)
-    found: Mask = (after[:, ~racks.named] == 0).all(axis=1) & is_even
-    return found & (added == np.maximum(too_many, possible - (before > 0).sum(axis=1)))
+    found: Mask = (
+        in_all(after[:, ~racks.named] == 0)
+        & is_even
+        & (added == np.maximum(too_many, possible - (before > 0).sum(axis=1)))
+    )
+    return found
 
 
 def are_uneven(replicas: Ints, facts: PlanFacts) -> Mask:
@@ -107,7 +113,8 @@ def are_uneven(replicas: Ints, facts: PlanFacts) -> Mask:
     racks, once = Racks(facts), np.where(repeated(replicas), NOBODY, replicas)
     held, (possible, most) = racks.held(once), racks.widest(replicas)
     too_many = held.max(axis=1) > np.where(possible > 0, most, 1)
-    return racks.has_named(once) & (((held > 0).sum(axis=1) < possible) | too_many)
+    found: Mask = racks.has_named(once) & (((held > 0).sum(axis=1) < possible) | too_many)
+    return found
 
 
 def most_in_a_rack(replicas: Ints, held: Ints) -> Ints:
@@ -128,5 +135,4 @@ def _with_unknown(held: Ints, replicas: Ints) -> Ints:
 
 
 def _is_fuller(one: Ints, other: Ints) -> Mask:
-    found: Mask = (one.cumsum(axis=1) > other.cumsum(axis=1)).any(axis=1)
-    return found
+    return in_some(one.cumsum(axis=1) > other.cumsum(axis=1))

@@ -15,6 +15,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     Mask,
     among,
     are_same,
+    in_all,
+    in_some,
     inside,
     looked_up,
     packed,
@@ -141,7 +143,8 @@ def _in_flight(moves: Moves, _: PlanFacts) -> Mask:
 
 @_rule("snapshot-leader", "the leader is that of the snapshot")
 def _snapshot_leader(moves: Moves, _: PlanFacts) -> Mask:
-    return (moves.leader != NOBODY) & (moves.leader != moves.stood.leader)
+    found: Mask = (moves.leader != NOBODY) & (moves.leader != moves.stood.leader)
+    return found
 
 
 @_rule("unconcerned", "a goal that forces changes moves no other partition")
@@ -155,7 +158,7 @@ def _heal_first(moves: Moves, facts: PlanFacts) -> Mask:
     if facts.kind in (HEAL, DRAIN, SET_FACTOR):
         return _none(moves)
     lost = (moves.original != NOBODY) & ~among(moves.original, facts.live)
-    return lost.any(axis=1) & ~empties(moves.original, facts).any(axis=1)
+    return in_some(lost) & ~in_some(empties(moves.original, facts))
 
 
 @_rule("unusable", "replicas are there once each, leader and ISR are among them")
@@ -170,18 +173,19 @@ def _topics(moves: Moves, _: PlanFacts) -> Mask:
 
 @_rule("least-bytes", "no partition moves that is smaller than --least-bytes")
 def _least_bytes(moves: Moves, facts: PlanFacts) -> Mask:
-    return (moves.size != NOBODY) & (moves.size < facts.least_bytes)
+    found: Mask = (moves.size != NOBODY) & (moves.size < facts.least_bytes)
+    return found
 
 
 @_rule("distinct-replicas", "a target has each broker once")
 def _distinct(moves: Moves, _: PlanFacts) -> Mask:
-    found: Mask = repeated(moves.target).any(axis=1)
-    return found
+    return in_some(repeated(moves.target))
 
 
 @_rule("replication-factor", "a target has as many replicas as before, or as set-rf asks for")
 def _factor(moves: Moves, facts: PlanFacts) -> Mask:
-    return sizes(moves.target) != (facts.factor if facts.kind == SET_FACTOR else sizes(moves.original))
+    found: Mask = sizes(moves.target) != (facts.factor if facts.kind == SET_FACTOR else sizes(moves.original))
+    return found
 
 
 @_rule("live-brokers", "replicas are on live brokers that stay")
@@ -192,8 +196,7 @@ def _live_brokers(moves: Moves, facts: PlanFacts) -> Mask:
 
 @_rule("cordoned", "no replica comes to a cordoned broker")
 def _cordoned(moves: Moves, facts: PlanFacts) -> Mask:
-    found: Mask = among(moves.added, facts.cordoned).any(axis=1)
-    return found
+    return in_some(among(moves.added, facts.cordoned))
 
 
 @_rule("keeps-others", "replicas that the goal does not ask to replace keep their places")
@@ -212,8 +215,7 @@ def _keeps_others(moves: Moves, facts: PlanFacts) -> Mask:
     replaced = old != new
     may_go = np.ones(old.shape, bool) if facts.kind == RACKS else empties(old, facts)
     fine = ~inside(new, before) & ~inside(old, after) & may_go
-    found: Mask = (fewer == 0) & (replaced & ~fine).any(axis=1)
-    return found
+    return in_some((fewer == 0) & (replaced & ~fine))
 
 
 @_rule("racks", "replicas are spread over racks at least as evenly as before")
@@ -231,29 +233,30 @@ def _emptiest_rack(moves: Moves, facts: PlanFacts) -> Mask:
     fewest = np.where(free > 0, held, MANY - 1).min(axis=1)
     rack = looked_up(moves.added, racks.of)
     in_rack = np.take_along_axis(held, np.maximum(rack, 0), axis=1)
-    shares: Mask = ((rack != NOBODY) & (in_rack - 1 > fewest[:, None])).any(axis=1)
+    shares: Mask = in_some((rack != NOBODY) & (in_rack - 1 > fewest[:, None]))
     return shares & racks.has_named(moves.original) & racks.has_named(target)
 
 
 @_rule("source", "a live replica is in sync: there is something to copy from")
 def _source(moves: Moves, facts: PlanFacts) -> Mask:
-    found: Mask = ~among(moves.stood.isr, facts.live).any(axis=1)
-    return found
+    return ~in_some(among(moves.stood.isr, facts.live))
 
 
 @_rule("bytes", "a move copies the partition's size once for each new replica")
 def _bytes(moves: Moves, facts: PlanFacts) -> Mask:
     """An unknown size counts as the mean of the known ones."""
     size = np.where(moves.size == NOBODY, NOBODY if facts.typical is None else facts.typical, moves.size)
-    return (size != NOBODY) & (moves.copied != np.maximum(size, 0) * sizes(moves.added))
+    found: Mask = (size != NOBODY) & (moves.copied != np.maximum(size, 0) * sizes(moves.added))
+    return found
 
 
 @_rule("priority", "heal begins with what cannot be written to, then with what the next loss would lose")
 def _priority(moves: Moves, facts: PlanFacts) -> Mask:
     in_sync = among(moves.stood.isr, facts.live).sum(axis=1)
     urgent = np.where(in_sync < moves.stood.min_isr, 0, np.where(in_sync == 1, 1, 2))
-    right = np.where(is_healed(moves.original, facts).any(axis=1), urgent, 2)
-    return (moves.priority != NOBODY) & (moves.priority != right)
+    right = np.where(in_some(is_healed(moves.original, facts)), urgent, 2)
+    found: Mask = (moves.priority != NOBODY) & (moves.priority != right)
+    return found
 
 
 @_rule("min-isr", "a smaller factor is none below min.insync.replicas")
@@ -274,12 +277,14 @@ def _first_leader(moves: Moves, facts: PlanFacts) -> Mask:
     first = moves.first_leader[:, None]
     may = inside(first, moves.stood.isr) & inside(first, moves.original) & among(first, facts.live)
     right = may[:, 0] & (moves.first_leader != moves.stood.leader) & (sizes(moves.added) > 0)
-    return (moves.first_leader != NOBODY) & ~right
+    found: Mask = (moves.first_leader != NOBODY) & ~right
+    return found
 
 
 @_rule("leaders-stay", "with --leaders-stay no replica leads first")
 def _leaders_stay(moves: Moves, facts: PlanFacts) -> Mask:
-    return (moves.first_leader != NOBODY) & facts.leaders_stay
+    found: Mask = (moves.first_leader != NOBODY) & facts.leaders_stay
+    return found
 
 
 @_rule("mends-racks", "racks mends the racks, by as few copies as possible")
@@ -289,8 +294,7 @@ def _mends_racks(moves: Moves, facts: PlanFacts) -> Mask:
 
 @_rule("leaves-brokers", "no replica is left on a broker that the plan empties")
 def _leaves_brokers(moves: Moves, facts: PlanFacts) -> Mask:
-    found: Mask = empties(moves.target, facts).any(axis=1)
-    return found
+    return in_some(empties(moves.target, facts))
 
 
 @_rule("only-to-named-brokers", "with --to replicas come to the named brokers alone")
@@ -323,7 +327,7 @@ def _reason(moves: Moves, facts: PlanFacts) -> Mask:
     lost, drained = leaves & is_healed(named, facts), leaves & among(named, facts.drained)
     known = among(named, facts.live) | inside(named, moves.original)
     fits = np.where(told == LOST, lost, np.where(told == DRAINED, drained, known))
-    return ~moves.reasons.is_text[moves.reason] | ((named != NOBODY) & ~fits).any(axis=1)
+    return ~moves.reasons.is_text[moves.reason] | in_some((named != NOBODY) & ~fits)
 
 
 @_rule("asked-by", "a combined plan names the goals that ask for a move")
@@ -331,9 +335,10 @@ def _asked_by(moves: Moves, facts: PlanFacts) -> Mask:
     if facts.kind != COMBINE:
         return _none(moves)
     left = empties(moves.original, facts)
-    more = (sizes(moves.added) > left.sum(axis=1)) | ~left.any(axis=1)
-    asking = [is_healed(moves.original, facts).any(axis=1), among(moves.original, facts.drained).any(axis=1), more]
-    return ~moves.reasons.asked[moves.reason, np.sum([one << bit for bit, one in enumerate(asking)], axis=0)]
+    more = (sizes(moves.added) > left.sum(axis=1)) | ~in_some(left)
+    asking = [in_some(is_healed(moves.original, facts)), in_some(among(moves.original, facts.drained)), more]
+    found: Mask = ~moves.reasons.asked[moves.reason, np.sum([one << bit for bit, one in enumerate(asking)], axis=0)]
+    return found
 
 
 USELESS = "useless-copy"
@@ -361,7 +366,7 @@ def _useless_copy(moves: Moves, facts: PlanFacts) -> Mask:
             counts = (change != 0) & (aim != 0)
             whole = np.where(counts, aim, 1.0)
             now, then = np.abs(after / whole - 1), np.abs((after + change) / whole - 1)
-            useless &= (~counts | (then <= np.maximum(now, WELL_INSIDE * facts.tolerance))).all(axis=1)
+            useless &= in_all(~counts | (then <= np.maximum(now, WELL_INSIDE * facts.tolerance)))
     return useless
 
 
@@ -384,12 +389,12 @@ def empties(table: Ints, facts: PlanFacts) -> Mask:
 def is_healed(table: Ints, facts: PlanFacts) -> Mask:
     if facts.healed or not facts.heals:
         return among(table, facts.healed)
-    return (table != NOBODY) & ~among(table, facts.live)
+    found: Mask = (table != NOBODY) & ~among(table, facts.live)
+    return found
 
 
 def _any_other(table: Ints, brokers: frozenset[int]) -> Mask:
-    found: Mask = ((table != NOBODY) & ~among(table, brokers)).any(axis=1)
-    return found
+    return in_some((table != NOBODY) & ~among(table, brokers))
 
 
 LOST, DRAINED, OTHER = range(3)

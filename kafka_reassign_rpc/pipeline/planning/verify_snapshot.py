@@ -12,6 +12,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     Ints,
     Mask,
     among,
+    in_all,
+    in_some,
     inside,
     lists,
     repeated,
@@ -57,7 +59,7 @@ class Stood(NamedTuple):
 
     def at(self, rows: Ints) -> Self:
         """-1: a partition that the snapshot does not have."""
-        return self._make(taken(column, rows) for column in self)
+        return type(self)._make(taken(column, rows) for column in self)
 
     @property
     def destination(self) -> Ints:
@@ -80,10 +82,21 @@ class SnapshotRows:
     def stood(self, facts: PlanFacts) -> Stood:
         topics = self._table["topic"].combine_chunks().dictionary_encode()
         least = np.array([facts.min_isr(name) for name in topics.dictionary.to_pylist()], np.int64)
-        lists_of_brokers = (self.replicas, self._leader, self._isr, self._adding, self._removing)
-        states = (self._in_flight, self._usable, self._concerned(facts), self.of_topics(facts))
-        there = np.ones(len(self._leader), bool)
-        return Stood(there, *lists_of_brokers, self._bytes, *self._rates, *states, least[np.asarray(topics.indices)])
+        return Stood(
+            np.ones(len(self._leader), bool),
+            self.replicas,
+            self._leader,
+            self._isr,
+            self._adding,
+            self._removing,
+            self._bytes,
+            *(self._rates[0], self._rates[1], self._rates[2], self._rates[3]),
+            self._in_flight,
+            self._usable,
+            self._concerned(facts),
+            self.of_topics(facts),
+            least[np.asarray(topics.indices)],
+        )
 
     def sums(self) -> SnapshotSums:
         usable, known = self._usable, self._bytes != NOBODY
@@ -111,7 +124,7 @@ class SnapshotRows:
         leader = self._leader[:, None]
         leads = (leader == _NO_LEADER) | inside(leader, self.replicas)
         known = inside(self._isr, self.replicas) | (self._isr == NOBODY) | (self._isr == _NO_LEADER)
-        found: Mask = leads[:, 0] & known.all(axis=1) & ~repeated(self.replicas).any(axis=1)
+        found: Mask = leads[:, 0] & in_all(known) & ~in_some(repeated(self.replicas))
         return found & (sizes(self.replicas) > 0)
 
     def _concerned(self, facts: PlanFacts) -> Mask:
@@ -125,14 +138,14 @@ class SnapshotRows:
             forces |= there.sum(axis=1) != facts.factor
         elif facts.demoted:
             forces |= is_led_by(facts.demoted, self.replicas, self._leader)
-        forces |= among(self.replicas, facts.drained | facts.healed).any(axis=1)
+        forces |= in_some(among(self.replicas, facts.drained | facts.healed))
         if facts.heals and not facts.healed:
-            forces |= (there & ~among(self.replicas, facts.live)).any(axis=1)
+            forces |= in_some(there & ~among(self.replicas, facts.live))
         return forces & self.of_topics(facts)
 
     def _cannot_move(self, facts: PlanFacts) -> Mask:
-        lost = ((self.replicas != NOBODY) & ~among(self.replicas, facts.live)).any(axis=1)
-        found: Mask = self._in_flight | lost | ~among(self._isr, facts.live).any(axis=1) | ~self._usable
+        lost = in_some((self.replicas != NOBODY) & ~among(self.replicas, facts.live))
+        found: Mask = self._in_flight | lost | ~in_some(among(self._isr, facts.live)) | ~self._usable
         return found
 
 
