@@ -15,7 +15,16 @@ from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, read_files
-from kafka_reassign_rpc.pipeline.planning.verify_sums import BrokerDelta, CheckedRows, SnapshotSums
+from kafka_reassign_rpc.pipeline.planning.verify_job import SENTENCES
+from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
+from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS as USELESS_COPY
+from kafka_reassign_rpc.pipeline.planning.verify_sums import (
+    BatchSums,
+    BrokerDelta,
+    BrokerSums,
+    CheckedRows,
+    SnapshotSums,
+)
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BottleneckFigures,
@@ -418,18 +427,64 @@ def test_dp_3_a_batch_file_of_which_the_stock_tool_would_move_log_dirs_is_odd(tm
     assert found.detail == f"names log dirs of t-0: {MOVES_DIRS}"
 
 
+class Limits(NamedTuple):
+    """Sums of batches and of their brokers that keep the limits of `LIMITED`, and what they are after a change."""
+
+    rule: str
+    change: str
+    batches: dict[int, BatchSums]
+    brokers: dict[tuple[int, int], BrokerSums]
+
+
+LIMITED = msgspec.structs.replace(
+    SUMMARY,
+    kind="rebalance",
+    moves=4,
+    bytes=40,
+    batches=[BatchFigures(n, n, 2, 20, 0.0, 0.0) for n in (1, 2)],
+    requested=msgspec.structs.replace(
+        SUMMARY.requested, moves_per_batch=2, bytes_per_batch=20, moves_per_broker=2, bytes_per_broker=20, max_bytes=40
+    ),
+)
+KEPT = {1: BatchSums(0, 1, 2, 20, 2), 2: BatchSums(1, 2, 2, 20, 2)}
+SENT = {(1, 1): BrokerSums(sends=2, sent=20)}
+OF_LIMITS = [
+    Limits("limits-of-a-batch", "a batch has a move more", KEPT | {1: BatchSums(0, 1, 3, 20, 2)}, SENT),
+    Limits("limits-of-a-batch", "a batch copies a byte more", KEPT | {1: BatchSums(0, 1, 2, 21, 2)}, SENT),
+    Limits("limits-of-a-broker", "a broker sends a move more", KEPT, {(1, 1): BrokerSums(sends=3, sent=20)}),
+    Limits("limits-of-a-broker", "a broker gets a byte more", KEPT, {(1, 1): BrokerSums(receives=2, got=21)}),
+    Limits("max-bytes", "a plan copies more than --max-bytes", {1: BatchSums(0, 2, 4, 41, 4)}, SENT),
+    Limits("order", "a batch has what should start before", KEPT | {2: BatchSums(0, 2, 2, 20, 2)}, SENT),
+]
+
+
+@for_each("case", OF_LIMITS, ids=lambda case: case.change)
+def test_dp_3_each_change_by_hand_of_what_a_batch_has_is_found(case: Limits) -> None:
+    def rules(batches: dict[int, BatchSums], brokers: dict[tuple[int, int], BrokerSums]) -> set[str]:
+        copied = sum(one.bytes for one in batches.values())
+        summary = msgspec.structs.replace(LIMITED, bytes=copied)
+        found = [*brokers_over_limits(brokers, summary.requested), *faults_of_batches(batches, summary)]
+        return {one.rule for one in found} - {"summary"}  # its figures of batches are other ones after most changes
+
+    assert rules(KEPT, SENT) == set()
+    assert case.rule in rules(case.batches, case.brokers)
+
+
+FULL = "a broker has no room for what comes"
+"""Tried in `test_plan_room` and `test_plan_job`, on a plan as a whole."""
 OF_TOPICS = "more replicas of a topic are said to be too many on their brokers"
 """Tried in `test_verify_topics`, on a plan as a whole."""
 
 
-def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:
-    lines = (
-        DOCS.read_text()
-        .partition("| rule | a change by hand that it finds |\n")[2]
-        .partition("\n\n")[0]
-        .splitlines()[1:]
-    )
-    rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
-    tried = [(f"`{one.rule}`", one.change) for one in OF_ROWS] + [(f"`{rule}`", text) for rule, text, _ in OF_FIGURES]
-    tried += [("`summary`", OF_TOPICS), ("`useless-copy`", USELESS), ("`batches`", IN_FILES)]
-    assert rows == sorted(tried)
+def test_dp_3_the_table_in_the_docs_has_every_rule_with_every_change_that_is_tried() -> None:
+    changes = [(one.rule, one.change) for one in (*OF_ROWS, *OF_LIMITS)] + [
+        (rule, text) for rule, text, _ in OF_FIGURES
+    ]
+    changes += [("summary", OF_TOPICS), (USELESS_COPY, USELESS), ("batches", IN_FILES), ("capacity", FULL)]
+    tried: dict[str, list[str]] = {rule: [] for rule in sorted(SENTENCES)}
+    for rule, change in sorted(changes):
+        tried[rule].append(change)
+    table = [f"| `{rule}` | {SENTENCES[rule]} | {'; '.join(of_rule)} |" for rule, of_rule in tried.items()]
+    head = "| rule | what it says | changes by hand that it finds |\n|---|---|---|\n"
+    assert all(tried.values())
+    assert head + "\n".join(table) + "\n\n" in DOCS.read_text()

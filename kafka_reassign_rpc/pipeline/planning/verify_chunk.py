@@ -33,7 +33,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFa
 from kafka_reassign_rpc.pipeline.planning.verify_files import ENTRIES
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
 from kafka_reassign_rpc.pipeline.planning.verify_racks import rack_losses
-from kafka_reassign_rpc.pipeline.planning.verify_rules import SENTENCES, Moves, Reasons, empties
+from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     BatchSums,
@@ -47,7 +47,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, above_even
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA, MOVES_SCHEMA
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS
 
-SENTENCES |= {
+SENTENCES = {
     "forgotten": "what the goal concerns moves, or is left out with a reason",
     "moved-twice": "a partition moves once",
     "batches": "batch files have the moves of the table, each once, in batches by number, and no log dirs",

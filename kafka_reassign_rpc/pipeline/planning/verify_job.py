@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_rules
 from kafka_reassign_rpc.pipeline.planning.verify_callers import SaidHere, SaidOnSpark, VerifyCaller
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room
 from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
@@ -37,6 +38,23 @@ if TYPE_CHECKING:
 
 _OF_LEFT_OUT = 10
 """Of a partition that is left out the summary has the bytes of one replica; it may have several to place."""
+
+
+SENTENCES = {
+    **verify_rules.SENTENCES,
+    **verify_chunk.SENTENCES,
+    "capacity": "brokers and their volumes have room for what comes",
+    "complete": "the plan says whether partitions miss its goal, and how many",
+    "limits-of-a-batch": "a batch keeps to its moves and bytes",
+    "limits-of-a-broker": "a broker keeps to its moves and bytes in a batch",
+    "max-bytes": "a rebalance copies no more than was asked for",
+    "moves-at-a-time": "moves of a broker at a time are those asked for, or one of the numbers that may be chosen",
+    "order": "batches are in the order of priorities",
+    "summary": "figures follow from the snapshot and the moves",
+    "why": "each reason why a broker is no nearer to its target follows from the figures",
+    "within": "the plan takes no longer than --within",
+}
+"""What each rule says, by its name."""
 
 
 def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:

@@ -215,7 +215,8 @@ def _keeps_others(moves: Moves, facts: PlanFacts) -> Mask:
     replaced = old != new
     may_go = np.ones(old.shape, bool) if facts.kind == RACKS else empties(old, facts)
     fine = ~inside(new, before) & ~inside(old, after) & may_go
-    return in_some((fewer == 0) & (replaced & ~fine))
+    found: Mask = (fewer == 0) & in_some(replaced & ~fine)
+    return found
 
 
 @_rule("racks", "replicas are spread over racks at least as evenly as before")
