@@ -276,6 +276,20 @@ def test_dp_6_every_plan_is_made_on_spark_unless_it_is_to_be_made_without(
     assert (tmp_path / "plan").exists() is not starts
 
 
+@pytest.mark.parametrize(("master", "starts"), [("local[*]", True), ("none", False)])
+def test_dp_6_every_plan_is_verified_on_spark_unless_it_is_to_be_verified_without(
+    master: str, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(*_: object) -> None:
+        raise JobFailed("not started")
+
+    path = written(tmp_path / "snapshot", random_cluster(6, 3, 42, dead=(2,)))
+    plan_job.run_here(PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
+    monkeypatch.setattr(spark_session, "_launch", launch)
+    where = ["--snapshot", str(path), "--plan", str(tmp_path / "plan"), "--master", master]
+    assert main(["plan", "verify", *where]) == int(starts)
+
+
 def test_dp_6_an_audit_does_not_run_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--snapshots", str(tmp_path), "--out", str(tmp_path / "out"), "--master", "none"]) == 2
     assert "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got" in capsys.readouterr().err

@@ -87,15 +87,6 @@ def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
     return np.where(ids[places] == table, of_ids[places], NOBODY)
 
 
-def fullest_first(groups: Ints) -> Ints:
-    """By row: how often each value occurs, the most frequent first, then zeros; without NOBODY."""
-    counts = np.zeros(groups.shape, np.int64)
-    for place in range(groups.shape[1]):
-        counts[:, place] = (groups == groups[:, [place]]).sum(axis=1)
-    counts[repeated(groups) | (groups == NOBODY)] = 0
-    return -np.sort(-counts, axis=1)
-
-
 def counted_by(codes: Ints, count: int) -> Ints:
     """By row: how often each of the codes 0 … count - 1 occurs."""
     found, rows = np.zeros((len(codes), count), np.int64), np.arange(len(codes))

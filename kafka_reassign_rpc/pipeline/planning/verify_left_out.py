@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -78,8 +77,7 @@ class Texts:
         self.lacks_room: Mask = np.array(["room" in text for text in texts], bool)
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """`rows`: of `LeftOut`. `text`: of a row."""
 
     rows: Mask
@@ -173,10 +171,9 @@ def find_room(stood: Stood, facts: PlanFacts, rooms: Mapping[int, int | None]) -
     nothing = np.full((len(replicas), 1), NOBODY, np.int64)
     if facts.balances:
         return nothing  # copies of a balancing plan that were taken back had taken room
-    room = np.array([-1 if (one := rooms[broker]) is None else one for broker in brokers.tolist()], np.int64)
-    unknown = np.array([rooms[broker] is None for broker in brokers.tolist()], bool)
-    size = stood.bytes[:, None]
-    free = unknown | ((size != NOBODY) & (size <= room))
+    known = [rooms[broker] for broker in sorted(rooms)]
+    room, size = np.array([MANY if one is None else one for one in known], np.int64), stood.bytes[:, None]
+    free = (room == MANY) | ((size != NOBODY) & (size <= room))
     wanted = facts.factor if facts.kind == SET_FACTOR else sizes(replicas)
     kept = np.where(empties(replicas, facts), NOBODY, replicas)
     if facts.mends:

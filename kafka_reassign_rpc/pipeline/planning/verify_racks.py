@@ -93,16 +93,12 @@ def mends_racks(original: Ints, target: Ints, facts: PlanFacts) -> Mask:
     """
     racks = Racks(facts)
     before, after = racks.held(original), racks.held(target)
-    possible, most = racks.widest(target)
-    is_even = (after.astype(bool).sum(axis=1) >= possible) & (after.max(axis=1) <= most)
-    possible, most = racks.widest(original)
+    (wide, high), (possible, most) = racks.widest(target), racks.widest(original)
+    is_even = ((after > 0).sum(axis=1) >= wide) & (after.max(axis=1) <= high)
     too_many = np.maximum(0, before - most[:, None]).sum(axis=1)
+    needed = np.maximum(too_many, possible - (before > 0).sum(axis=1))
     added = sizes(target) - (inside(target, original) | repeated(target)).sum(axis=1)
-    found: Mask = (
-        in_all(after[:, ~racks.named] == 0)
-        & is_even
-        & (added == np.maximum(too_many, possible - (before > 0).sum(axis=1)))
-    )
+    found: Mask = in_all(after[:, ~racks.named] == 0) & is_even & (added == needed)
     return found
 
 
