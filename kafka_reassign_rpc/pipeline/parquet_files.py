@@ -27,6 +27,7 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrameReader, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
@@ -254,6 +255,11 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def spark_reader(spark: "SparkSession") -> "DataFrameReader":
+    """Of names as they are: by itself Spark takes brackets, braces and stars for patterns."""
+    return spark.read.option("__globPaths__", "false")
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":

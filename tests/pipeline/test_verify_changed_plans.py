@@ -154,10 +154,11 @@ def test_dp_3_one_chunk_and_many_find_the_same_in_plans_changed_at_random(
 def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     goal: Goal, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once in several tasks, as for a huge plan."""
+    """Once in several tasks, as for a huge plan. The directory's name is no pattern."""
     monkeypatch.setattr(verify_callers, "_FEW", 0 if goal.kind is GoalKind.HEAL else 50_000)
     chance = random.Random(TRIED.index(goal))
-    snapshot, plan = planned(tmp_path, goal, seed=TRIED.index(goal) + 60)
+    (named := tmp_path / "a{b}[1]").mkdir()
+    snapshot, plan = planned(named, goal, seed=TRIED.index(goal) + 60)
     for change in CHANGES[:3]:
         change(plan, chance)
     found = verify_here(snapshot, plan)

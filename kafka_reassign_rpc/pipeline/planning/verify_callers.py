@@ -65,7 +65,7 @@ class SaidOnSpark:
         self._tasks = 1 if rows <= _FEW else max(least, -(-rows // ROWS_IN_CHUNK))
         self._files = {one: _files(spark, plan / one) for one in (BATCHES, ROLLBACK)}
         moves, left_out = (
-            spark.read.schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
+            parquet_files.spark_reader(spark).schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
             for name, schema in ((plan_directory.MOVES, SCHEMAS.moves), (plan_directory.LEFT_OUT, SCHEMAS.left_out))
         )
         entries = (_entries(files, directory) for directory, files in self._files.items())
@@ -109,7 +109,8 @@ def _joined(one: "DataFrame", other: "DataFrame") -> "DataFrame":
 
 
 def _files(spark: "SparkSession", directory: StorePath) -> "DataFrame":
-    return spark.read.format("binaryFile").load(spark_uri(directory)).select("path", "content")
+    files = parquet_files.spark_reader(spark).format("binaryFile")
+    return files.load(spark_uri(directory)).select("path", "content")
 
 
 def _contents(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
