@@ -246,6 +246,17 @@ def record_batches(
             raise _unreadable(file, "cannot be read to its end", error) from None
 
 
+def table_in(name: str, content: bytes, schema: pa.Schema) -> pa.Table:
+    """Of a file that was read: columns that it lacks are null. `name` is for errors. Raises BadInput."""
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as opened:
+            held = [name for name in schema.names if name in opened.schema_arrow.names]
+            batches = [_with_all_columns(batch, schema) for batch in opened.iter_batches(GROUP_ROWS, columns=held)]
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(Path(name), "cannot be read to its end", error) from None
+    return pa.Table.from_batches(batches, schema=schema)
+
+
 def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [
         batch.column(field.name).cast(field.type)

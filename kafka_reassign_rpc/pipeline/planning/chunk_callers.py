@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, to_cells, to_chunk, to_proposals
-from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
+    ChunkCells,
+    rows_to_cell,
+    to_cells,
+    to_chunk,
+    to_proposals,
+    to_table,
+)
+from kafka_reassign_rpc.pipeline.planning.partition_table import divided
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -79,29 +87,32 @@ class CallsOnSpark:
     def divide(
         self, build: Callable[[pa.Table, A], tuple[PartitionChunk, T]], given: A, merge: Callable[[T, T], T]
     ) -> T:
-        from pyspark.sql import functions as f
+        tasks = self._tasks
 
-        table = snapshot_files.data_frame(self._spark, self._path, "partitions")
-        piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
-        divided = table.repartition(self._tasks, "topic", piece) if self._tasks > 1 else table.coalesce(1)
+        def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for name, content in _cells(batches):
+                read = parquet_files.table_in(name, content, TABLES["partitions"])
+                for part, rows in divided(read, tasks):
+                    yield pa.record_batch([pa.array([part], pa.int32()), _cell(rows_to_cell(rows))], ["part", "rows"])
 
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if read := list(batches):
-                chunk, answer = build(pa.Table.from_batches(read), given)
+            if read := [to_table(rows) for _, rows in _cells(batches)]:
+                chunk, answer = build(pa.concat_tables(read), given)
                 yield _kept(chunk, answer)
 
+        files = snapshot_files.whole_files(self._spark, self._path, "partitions")
+        read = _mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
         self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
-        return self._keep(divided, of_task, nothing, merge)
+        return self._keep(read.repartitionById(tasks, "part") if tasks > 1 else read, of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            read = list(batches)
-            if read:
-                yield _answer(function(pa.Table.from_batches(read), given))
+            for name, content in _cells(batches):
+                yield _answer(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
 
-        table = snapshot_files.data_frame(self._spark, self._path, "replicas")
+        files = snapshot_files.whole_files(self._spark, self._path, "replicas")
         nothing = function(TABLES["replicas"].empty_table(), given)
-        return reduce(merge, self._answers(_mapped(table, of_task), merge), nothing)
+        return reduce(merge, self._answers(_mapped(files, of_task), merge), nothing)
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -174,7 +185,11 @@ def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "ans
     return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
 
 
-def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, ...]]:
+def _cell(content: bytes) -> pa.Array:
+    return pa.array([content], pa.binary())
+
+
+def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -188,9 +203,9 @@ def _read(answer: bytes) -> Any:
 
 
 def _answer(answer: Any) -> pa.RecordBatch:
-    return pa.record_batch({"answer": pa.array([pickle.dumps(answer, 5)], pa.binary())})
+    return pa.record_batch({"answer": _cell(pickle.dumps(answer, 5))})
 
 
 def _kept(chunk: PartitionChunk, answer: Any) -> pa.RecordBatch:
     values = (*to_cells(chunk), pickle.dumps(answer, 5))
-    return pa.record_batch([pa.array([one], pa.binary()) for one in values], [*ChunkCells._fields, "answer"])
+    return pa.record_batch([_cell(one) for one in values], [*ChunkCells._fields, "answer"])

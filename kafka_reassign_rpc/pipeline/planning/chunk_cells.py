@@ -1,4 +1,4 @@
-"""A chunk between two rounds, as Arrow: its rows, its odd rows, and what it proposed."""
+"""Tables as cells of Spark; and a chunk between two rounds: its rows, its odd rows, and what it proposed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -68,6 +68,19 @@ def to_chunk(cells: Sequence[bytes]) -> PartitionChunk:
     return PartitionChunk(columns, _numbers(rows, "piece"), of_odd, state, to_proposals(cells[2]))
 
 
+def rows_to_cell(rows: pa.Table | pa.RecordBatch) -> bytes:
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
+            writer.write(rows)
+        packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def to_table(cell: bytes) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(cell)) as reader:
+        return reader.read_all()
+
+
 def proposals_to_cell(found: RoundProposals) -> bytes:
     scored = {} if found.scored is None else found.scored._asdict()
     columns = {name: pa.array(column) for name, column in scored.items()}
@@ -94,11 +107,7 @@ def _packed_odd(odd: Any) -> bytes:
 
 def _packed(columns: dict[str, pa.Array], meta: dict[bytes, bytes]) -> bytes:
     batch = pa.record_batch(list(columns.values()), list(columns)).replace_schema_metadata(meta)
-    with pa.BufferOutputStream() as sink:
-        with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
-            writer.write_batch(batch)
-        packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    return rows_to_cell(batch)
 
 
 def _unpacked(cell: bytes) -> pa.RecordBatch:
