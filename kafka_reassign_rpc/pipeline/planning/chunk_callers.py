@@ -12,6 +12,7 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
     ChunkCells,
+    after_a_step,
     rows_to_cell,
     to_cells,
     to_chunk,
@@ -19,6 +20,7 @@ from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
     to_table,
 )
 from kafka_reassign_rpc.pipeline.planning.partition_table import divided
+from kafka_reassign_rpc.pipeline.planning.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -98,7 +100,7 @@ class CallsOnSpark:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if read := [to_table(rows) for _, rows in _cells(batches)]:
                 chunk, answer = build(pa.concat_tables(read), given)
-                yield _kept(chunk, answer)
+                yield _kept(to_cells(chunk), answer)
 
         files = snapshot_files.whole_files(self._spark, self._path, "partitions")
         read = _mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
@@ -119,7 +121,7 @@ class CallsOnSpark:
             for cells in _cells(batches):
                 chunk = to_chunk(cells)
                 answer = step(chunk, given)
-                yield _kept(chunk, answer)
+                yield _kept(after_a_step(chunk, cells), answer)
 
         nothing = step(self._nothing, given)
         return self._keep(self._chunks.select(*ChunkCells._fields), of_task, nothing, merge)
@@ -180,7 +182,11 @@ def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "ans
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
 
-    called = _create_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    def without_search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with no_search_for_cycles():
+            yield from function(batches)
+
+    called = _create_udf(without_search, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column = called(*(table[name] for name in table.columns))
     return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
 
@@ -206,6 +212,6 @@ def _answer(answer: Any) -> pa.RecordBatch:
     return pa.record_batch({"answer": _cell(pickle.dumps(answer, 5))})
 
 
-def _kept(chunk: PartitionChunk, answer: Any) -> pa.RecordBatch:
-    values = (*to_cells(chunk), pickle.dumps(answer, 5))
+def _kept(cells: ChunkCells, answer: Any) -> pa.RecordBatch:
+    values = (*cells, pickle.dumps(answer, 5))
     return pa.record_batch([_cell(one) for one in values], [*ChunkCells._fields, "answer"])

@@ -25,29 +25,45 @@ _ODD = pa.schema([
 
 
 class ChunkCells(NamedTuple):
-    """Each an Arrow stream of one table."""
+    """Each an Arrow stream of one table. No step changes `rows` and `odd`."""
 
     rows: bytes
     odd: bytes
+    state: bytes
     proposals: bytes
 
 
 def to_cells(chunk: PartitionChunk) -> ChunkCells:
-    columns, state = chunk.columns, chunk.state
-    whys, reasons = pa.array(state.why), list(state.reasons)
+    return _after(chunk, _packed_rows(chunk), _packed_odd(chunk.odd))
+
+
+def after_a_step(chunk: PartitionChunk, before: Sequence[bytes]) -> ChunkCells:
+    """`before`: the chunk's cells before it."""
+    return _after(chunk, *before[:2])
+
+
+def _after(chunk: PartitionChunk, rows: bytes, odd: bytes) -> ChunkCells:
+    state = chunk.state
+    columns = {
+        "now": _lists(state.now),
+        "why": pa.array(state.why),
+        "priority": pa.array(state.priority),
+        "first_leader": pa.array(state.first_leader),
+    }
+    meta = {b"reasons": msgspec.msgpack.encode(list(state.reasons))}
+    return ChunkCells(rows, odd, _packed(columns, meta), proposals_to_cell(chunk.proposals))
+
+
+def _packed_rows(chunk: PartitionChunk) -> bytes:
+    columns = chunk.columns
     named = pa.DictionaryArray.from_arrays(pa.array(columns.topic), pa.array(columns.names, pa.string()))
     rows = {
         "topic": named,
         **{name: pa.array(getattr(columns, name)) for name in _NUMBERS},
         **{name: _lists(getattr(columns, name)) for name in _LISTS},
         "piece": pa.array(chunk.pieces),
-        "now": _lists(state.now),
-        "why": whys,
-        "priority": pa.array(state.priority),
-        "first_leader": pa.array(state.first_leader),
     }
-    meta = {_BROKERS: columns.brokers.tobytes(), b"reasons": msgspec.msgpack.encode(reasons)}
-    return ChunkCells(_packed(rows, meta), _packed_odd(chunk.odd), proposals_to_cell(chunk.proposals))
+    return _packed(rows, {_BROKERS: columns.brokers.tobytes()})
 
 
 def to_chunk(cells: Sequence[bytes]) -> PartitionChunk:
@@ -60,12 +76,17 @@ def to_chunk(cells: Sequence[bytes]) -> PartitionChunk:
         **{name: _numbers(rows, name) for name in _NUMBERS},
         **{name: _places(rows, name) for name in _LISTS},
     )
-    reasons = msgspec.msgpack.decode(meta[b"reasons"], type=list[tuple[str, str]])
-    why, priority, first_leader = (_numbers(rows, name).copy() for name in ("why", "priority", "first_leader"))
-    of_reasons = {one: at for at, one in enumerate(reasons)}
-    state = ChunkState(_places(rows, "now").copy(), why, priority, first_leader, of_reasons)
     of_odd = {one["row"]: OddRow(one["moving"], tuple(one["destination"]), one["fault"]) for one in odd}
-    return PartitionChunk(columns, _numbers(rows, "piece"), of_odd, state, to_proposals(cells[2]))
+    return PartitionChunk(columns, _numbers(rows, "piece"), of_odd, _state(cells[2]), to_proposals(cells[3]))
+
+
+def _state(cell: bytes) -> ChunkState:
+    batch = _unpacked(cell)
+    reasons = msgspec.msgpack.decode(batch.schema.metadata[b"reasons"], type=list[tuple[str, str]])
+    why, priority, first_leader = (_numbers(batch, name).copy() for name in ("why", "priority", "first_leader"))
+    return ChunkState(
+        _places(batch, "now").copy(), why, priority, first_leader, {one: at for at, one in enumerate(reasons)}
+    )
 
 
 def rows_to_cell(rows: pa.Table | pa.RecordBatch) -> bytes:

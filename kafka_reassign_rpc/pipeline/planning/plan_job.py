@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, P
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
+from kafka_reassign_rpc.pipeline.planning.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
@@ -88,6 +89,7 @@ def _verify_beside(
     return verify_here(snapshot, plan) if is_here else verify(spark, snapshot, plan)
 
 
+@no_search_for_cycles()
 def _run(
     job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
