@@ -8,7 +8,8 @@ chunk_callers.py      who calls what follows: this process, or tasks of Spark
 partition_table.py, snapshot_chunks.py, snapshot_survey.py    partitions as columns; unusable rows
 arriving.py           what moves in flight bring to brokers
 chunk_steps.py        a step of a plan on one chunk; moves in start order
-chunk_cells.py        chunks between steps, as Arrow
+chunk_cells.py, arrow_tasks.py    chunks between steps, as Arrow; tasks that get and answer it
+without_cycles.py     Python's search for garbage waits until the end
 within_time.py        leaves out what takes too long
 simulation_figures.py figures of the simulation
 

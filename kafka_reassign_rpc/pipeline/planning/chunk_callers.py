@@ -2,7 +2,6 @@
 with a chunk each. Nothing else differs. See `ChunkCaller`.
 """
 
-import pickle
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.planning.arrow_tasks import (
+    answer_row,
+    cell,
+    cells_of,
+    collected,
+    mapped,
+    pickled,
+    unpickled,
+)
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
     ChunkCells,
     after_a_step,
@@ -20,7 +28,6 @@ from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
     to_table,
 )
 from kafka_reassign_rpc.pipeline.planning.partition_table import divided
-from kafka_reassign_rpc.pipeline.planning.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -92,33 +99,33 @@ class CallsOnSpark:
         tasks = self._tasks
 
         def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for name, content in _cells(batches):
+            for name, content in cells_of(batches):
                 read = parquet_files.table_in(name, content, TABLES["partitions"])
                 for part, rows in divided(read, tasks):
-                    yield pa.record_batch([pa.array([part], pa.int32()), _cell(rows_to_cell(rows))], ["part", "rows"])
+                    yield pa.record_batch([pa.array([part], pa.int32()), cell(rows_to_cell(rows))], ["part", "rows"])
 
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if read := [to_table(rows) for _, rows in _cells(batches)]:
+            if read := [to_table(rows) for _, rows in cells_of(batches)]:
                 chunk, answer = build(pa.concat_tables(read), given)
                 yield _kept(to_cells(chunk), answer)
 
         files = snapshot_files.whole_files(self._spark, self._path, "partitions")
-        read = _mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
+        read = mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
         self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
         return self._keep(read.repartitionById(tasks, "part") if tasks > 1 else read, of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for name, content in _cells(batches):
-                yield _answer(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
+            for name, content in cells_of(batches):
+                yield answer_row(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
 
         files = snapshot_files.whole_files(self._spark, self._path, "replicas")
         nothing = function(TABLES["replicas"].empty_table(), given)
-        return reduce(merge, self._answers(_mapped(files, of_task), merge), nothing)
+        return reduce(merge, self._answers(mapped(files, of_task), merge), nothing)
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for cells in _cells(batches):
+            for cells in cells_of(batches):
                 chunk = to_chunk(cells)
                 answer = step(chunk, given)
                 yield _kept(after_a_step(chunk, cells), answer)
@@ -128,25 +135,25 @@ class CallsOnSpark:
 
     def weigh(self, step: Callable[[RoundProposals, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for (cell,) in _cells(batches):
-                yield _answer(step(to_proposals(cell), given))
+            for (proposals,) in cells_of(batches):
+                yield answer_row(step(to_proposals(proposals), given))
 
-        answers = _mapped(self._chunks.select("proposals"), of_task)
+        answers = mapped(self._chunks.select("proposals"), of_task)
         return reduce(merge, self._answers(answers, merge), step(self._nothing.proposals, given))
 
     def read(self, step: Callable[[PartitionChunk, A], T], given: A) -> list[T]:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for cells in _cells(batches):
-                yield _answer(step(to_chunk(cells), given))
+            for cells in cells_of(batches):
+                yield answer_row(step(to_chunk(cells), given))
 
-        made = _mapped(self._chunks.select(*ChunkCells._fields), of_task)
-        return _collected(made)
+        made = mapped(self._chunks.select(*ChunkCells._fields), of_task)
+        return collected(made)
 
     def close(self) -> None:
         self._drop()
 
     def _keep(self, table: "DataFrame", of_task: Callable[..., Any], nothing: T, merge: Callable[[T, T], T]) -> T:
-        made, forget = _mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
+        made, forget = mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
         if forget is None:
             kept = made.localCheckpoint(eager=False)  # Spark forgets what came before
         else:
@@ -168,50 +175,14 @@ class CallsOnSpark:
 
     def _answers(self, table: "DataFrame", merge: Callable[[T, T], T]) -> list[T]:
         def of_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if found := [_read(answer) for (answer,) in _cells(batches)]:
-                yield _answer(reduce(merge, found))
+            if found := [unpickled(answer) for (answer,) in cells_of(batches)]:
+                yield answer_row(reduce(merge, found))
 
         if self._tasks > _ANSWERS_AT_ONCE:
-            table = _mapped(table.repartition(self._tasks // 8), of_some)
-        return _collected(table)
-
-
-def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "answer binary") -> "DataFrame":
-    """As `DataFrame.mapInArrow`, which asks for pandas and does not need it."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql.udf import _create_udf
-    from pyspark.util import PythonEvalType
-
-    def without_search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with no_search_for_cycles():
-            yield from function(batches)
-
-    called = _create_udf(without_search, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = called(*(table[name] for name in table.columns))
-    return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
-
-
-def _cell(content: bytes) -> pa.Array:
-    return pa.array([content], pa.binary())
-
-
-def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _collected(table: "DataFrame") -> list[Any]:
-    return [_read(row[0]) for row in table.collect()]
-
-
-def _read(answer: bytes) -> Any:
-    return pickle.loads(answer)  # noqa: S301 (a task of this job has written it)
-
-
-def _answer(answer: Any) -> pa.RecordBatch:
-    return pa.record_batch({"answer": _cell(pickle.dumps(answer, 5))})
+            table = mapped(table.repartition(self._tasks // 8), of_some)
+        return collected(table)
 
 
 def _kept(cells: ChunkCells, answer: Any) -> pa.RecordBatch:
-    values = (*cells, pickle.dumps(answer, 5))
-    return pa.record_batch([_cell(one) for one in values], [*ChunkCells._fields, "answer"])
+    values = (*cells, pickled(answer))
+    return pa.record_batch([cell(one) for one in values], [*ChunkCells._fields, "answer"])

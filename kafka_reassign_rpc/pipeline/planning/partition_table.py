@@ -22,6 +22,8 @@ PIECE_PARTITIONS = 5000
 
 def divided(table: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
     """The part of each piece depends on its name alone, so that pieces of several files come together."""
+    if not len(table):
+        return
     encoded = table["topic"].combine_chunks().dictionary_encode()
     of_names = np.array([crc32(name.encode()) for name in encoded.dictionary.to_pylist()], np.uint64) << np.uint64(32)
     pieces = np.asarray(table["partition"]).astype(np.int64) // PIECE_PARTITIONS
