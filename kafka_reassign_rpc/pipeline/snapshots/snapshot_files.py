@@ -188,8 +188,8 @@ def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame
 
 
 def whole_files(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
-    """A row for each file, with its `path` and `content`, for `parquet_files.table_in`: Java takes ten times as long to
-    read rows and hand them over one by one. Call `check` first.
+    """A row for each file, with its `path` and `content`, for `parquet_files.table_in`: to read rows and hand them over
+    one by one takes Java four times the CPU. Call `check` first.
     """
     files = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
     return files.load(spark_uri(table_path(path, table))).select("path", "content")
