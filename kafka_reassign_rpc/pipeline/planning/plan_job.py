@@ -46,6 +46,7 @@ from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
@@ -81,6 +82,7 @@ def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     return _run(job, meta, CallsHere(job.snapshot), partial(verify_here, job.snapshot), show_status)
 
 
+@no_search_for_cycles()
 def _run(
     job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:

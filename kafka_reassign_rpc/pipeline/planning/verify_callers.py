@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.arrow_tasks import answer, answers_of, mapped
+from kafka_reassign_rpc.pipeline.arrow_tasks import answer_row, collected, mapped
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import SCHEMAS, Said
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_files import decoded, read_files
@@ -74,9 +74,9 @@ class SaidOnSpark:
     def of_snapshot(self, function: Callable[[pa.Table], T]) -> list[T]:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if read := list(batches):
-                yield answer(function(pa.Table.from_batches(read).cast(SCHEMAS.partitions)))
+                yield answer_row(function(pa.Table.from_batches(read).cast(SCHEMAS.partitions)))
 
-        return answers_of(mapped(self._partitions, of_task))
+        return collected(mapped(self._partitions, of_task))
 
     def of_all(self, function: Callable[[Said, A], T], given: A) -> list[T]:
         """Each task gets whole pieces of topics."""
@@ -89,18 +89,18 @@ class SaidOnSpark:
 
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if read := list(batches):
-                yield answer(function(_divided(pa.Table.from_batches(read)), given))
+                yield answer_row(function(_divided(pa.Table.from_batches(read)), given))
 
-        return answers_of(mapped(divided, of_task))
+        return collected(mapped(divided, of_task))
 
     def odd_files(self) -> list[RuleViolation]:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for name, content in _contents(batches):
-                yield answer((name, decoded(name, content, "").odd))
+                yield answer_row((name, decoded(name, content, "").odd))
 
         found = []
         for files in self._files.values():
-            found += sorted(answers_of(mapped(files, of_task)))
+            found += sorted(collected(mapped(files, of_task)))
         return [fault for _, odd in found for fault in odd]
 
 
