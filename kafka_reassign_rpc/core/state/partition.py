@@ -57,12 +57,12 @@ class CancelMove(msgspec.Struct, frozen=True, gc=False):
 
 
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
-    """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
+    """A move in flight, as the store records it (KIP-236; ZooKeeper's in `/admin/reassignments/$topic/$partition`).
 
     terms       of the current target, without what only says when it may start
     original    the replicas before the first target, in order: a cancel restores exactly these
-    id          the record's czxid; None until the record is durable
-    started     the record's ctime, ms since the epoch; None until the record is durable, or where it is not known
+    id          the number of the store's write that has made the record (czxid, offset); None until it is durable
+    started     the time of that write, ms since the epoch; None until the record is durable, or where it is not known
     retained    adding replicas of a former target that stay (`core.reassignment_algebra`): they leave with the original
                 ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of

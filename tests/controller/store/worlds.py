@@ -9,15 +9,13 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.store import Entity, Store
+from kafka_reassign_rpc.controller.store import Entity, Store, StoredProblem
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
-from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
-from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -75,7 +73,7 @@ class ZooKeeperWorld:
         )
         assert leadership is not None
         store = ZooKeeperStore(zk, leadership)
-        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, zk)
+        return Elected(store, (await store.load()).cluster, zk)
 
     async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
         path = znode_paths.topic(name.topic)
@@ -123,7 +121,7 @@ class MemoryWorld:
 
     async def elect(self) -> Elected:
         store = MemoryStore(self._log)
-        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, store)
+        return Elected(store, (await store.load()).cluster, store)
 
     async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
         self._log.others(name, replicas)
@@ -134,8 +132,8 @@ class MemoryWorld:
         self._log.configs[entity] = Configs(self._log.next_number(), configs, memory)
 
     async def break_queue(self) -> None:
-        root = znode_paths.REASSIGN_QUEUE
-        self._log.problems.append(ZnodeProblem(root, root, self._log.next_number(), "nothing of it is understood"))
+        number = self._log.next_number()
+        self._log.problems.append(StoredProblem("the log", f"nothing of record {number} is understood"))
 
     def allow(self, most: int) -> None:
         self._log.limit = most
