@@ -1,5 +1,8 @@
 """What a move is asked for with, a partition, and its move in flight."""
 
+from enum import StrEnum
+from typing import Optional
+
 import msgspec
 from msgspec.structs import replace
 
@@ -56,6 +59,21 @@ class CancelMove(msgspec.Struct, frozen=True, gc=False):
     expected: tuple[int, ...] | None = None
 
 
+class Phase(StrEnum):
+    """How far a cluster in KRaft mode has carried a decided move out, as far as that is durable (`core.phases`).
+
+    START    it gets the target
+    MOVING   it has it
+    CANCEL   it takes the target back
+    RESTORE  it has taken it back, and gets the original replicas in their order
+    """
+
+    START = "start"
+    MOVING = "moving"
+    CANCEL = "cancel"
+    RESTORE = "restore"
+
+
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     """A move in flight, as the store records it (KIP-236; ZooKeeper's in `/admin/reassignments/$topic/$partition`).
 
@@ -67,6 +85,12 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
                 ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
+
+    In front of KRaft:
+
+    phase         None in ZooKeeper mode, where a decided move needs nobody else
+    replaces      in START: the move in flight that gets this target
+    cancelled_by  in CANCEL and RESTORE: who asked, None: the controller itself
     """
 
     terms: MoveTerms
@@ -75,6 +99,9 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     started: int | None = None
     retained: tuple[int, ...] = ()
     legacy: bool = False
+    phase: Phase | None = None
+    replaces: Optional["MoveRecord"] = None
+    cancelled_by: Requester | None = None
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
