@@ -170,7 +170,7 @@ class ControllerLoop:
         refused: dict[str, KafkaError] = {}
         attempts = 0
         while attempts < ATTEMPTS:
-            work = Round(RoundView(self.cluster, refused.keys()), refused | self._unreadable())
+            work = Round(self._store.view(self.cluster, refused.keys()), refused | self._unreadable())
             decided = await self._decide([*self._failover(), *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]

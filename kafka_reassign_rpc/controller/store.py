@@ -10,7 +10,7 @@ whose answer was lost. So what has been committed is durable, once, and what has
 nothing in memory.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -109,6 +109,10 @@ class Store(Protocol):
 
     @property
     def configs(self) -> LeasedConfigStore: ...
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        """The view that decisions of a round, which `commit` then gets, change."""
+        ...
 
     async def load(self) -> Loaded:
         """Raises ControllerMoved, ReloadNeeded."""

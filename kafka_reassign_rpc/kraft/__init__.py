@@ -2,4 +2,10 @@
 
 front/      the listener for admin clients in front of the cluster
 upstream/   what the cluster is asked, and what it is told
+round_records    what is durable of a round, as JSON
+intents          what the state log says, replayed: moves, the queue, failures, memories of throttles
+cluster_seen     a look at the cluster, with the intents on top
+ports            what the store needs of the log and of the cluster
+kraft_store      the store of the controller's loop
+leased_configs   the configs of throttle leases, at the cluster
 """

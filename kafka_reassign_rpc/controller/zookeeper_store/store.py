@@ -1,6 +1,6 @@
 """The store in front of ZooKeeper: reads the cluster in bulk, and commits rounds to it in fenced transactions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
@@ -66,6 +66,9 @@ class ZooKeeperStore(FencedZooKeeper):
     def problems(self) -> list[StoredProblem]:
         problems, self._problems = self._problems, []
         return [StoredProblem(znode(problem.root).who, problem.text) for problem in problems]
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        return RoundView(cluster, too_large)
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         soft = cluster.soft

@@ -5,4 +5,5 @@ phases            phase of a move and sighting in; next phase, act and outcome o
 decided_moves     what a round has decided about a partition, as a move with a phase
 kraft_refusals    what the cluster would take, or refuse, to its harm
 outcome_events    the event of each outcome
+intent_view       a round: decisions become moves with a phase
 """

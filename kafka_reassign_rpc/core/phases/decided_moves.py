@@ -2,10 +2,12 @@
 until a look has seen more. Leader, ISR and their epochs are the cluster's own: what a decision says of them is dropped.
 """
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.phases.phases import would_never_end
-from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
@@ -83,8 +85,20 @@ def as_started(partition: Partition, record: MoveRecord) -> Partition:
 
 
 def as_seen(partition: Partition, seen: SeenPartition, record: MoveRecord | None) -> Partition:
-    """As a look has found it. A move that is still to be told counts as in flight, for caps and for those who ask."""
+    """As a look has found it. A move that is still to be told counts as in flight, for caps and for those who ask; so
+    do those that it replaces, if they were to be told as well."""
     value = replace(partition, replicas=seen.replicas, adding=seen.adding, removing=seen.removing, move=record)
-    if record is None or record.phase is not Phase.START or (seen.is_moving and seen.target == record.terms.target):
+    if record is None or record.phase is not Phase.START:
         return value
-    return as_started(value, record)
+    for started in reversed([*_untold(record, seen)]):
+        value = as_started(value, started)
+    return value
+
+
+def _untold(record: MoveRecord, seen: SeenPartition) -> Iterator[MoveRecord]:
+    """The latest first."""
+    for one in (record, *former_moves(record)):
+        if seen.is_moving and seen.target == one.terms.target:
+            break
+        if one.phase is Phase.START:
+            yield one

@@ -23,7 +23,7 @@ RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 
 
-class MoveTerms(msgspec.Struct, frozen=True, gc=False):
+class MoveTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a move is asked for with, whatever its way in. Requests, znodes and entries are decoded into it; a waiting
     move and a move in flight keep it.
 
@@ -74,7 +74,7 @@ class Phase(StrEnum):
     RESTORE = "restore"
 
 
-class MoveRecord(msgspec.Struct, frozen=True, gc=False):
+class MoveRecord(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A move in flight, as the store records it (KIP-236; ZooKeeper's in `/admin/reassignments/$topic/$partition`).
 
     terms       of the current target, without what only says when it may start

@@ -4,7 +4,7 @@ The log refuses a writer of an older epoch, and a record that depends on what so
 is written once more, since its answer was lost, is found by its number.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -107,6 +107,9 @@ class MemoryStore:
         cluster.soft.broker_settings = KAFKA_DEFAULTS
         cluster.derive_settings()
         return MemoryLoaded(cluster)
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        return RoundView(cluster, too_large)
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         fresh = (await self.load()).cluster
