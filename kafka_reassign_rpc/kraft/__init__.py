@@ -8,4 +8,9 @@ cluster_seen     a look at the cluster, with the intents on top
 ports            what the store needs of the log and of the cluster
 kraft_store      the store of the controller's loop
 leased_configs   the configs of throttle leases, at the cluster
+kraft_commands   commands that only this service has
+sightings        which looks count, and how often they agree
+looking          looks at the cluster from time to time
+telling          tells it what durable rounds ask for
+term             the loop and its duties, from the claim of the log until another server has it
 """

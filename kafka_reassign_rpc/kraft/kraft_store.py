@@ -19,6 +19,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTI
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
@@ -92,13 +93,12 @@ class KRaftStore:
         return self.intents.memories
 
     async def load(self) -> LoadedCluster:
-        cluster = await self._seen()
-        cluster.soft.broker_settings, cluster.soft.started_with = self._settings(), self._started_with
-        cluster.derive_settings()
-        return LoadedCluster(cluster)
+        return LoadedCluster(await self._seen())
 
     async def _seen(self) -> Cluster:
-        return await in_turns(cluster_seen.cluster_of(await self._look(None), self.intents))
+        look = await self._look(None)
+        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with)
+        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft))
 
     async def _look(self, topics: Collection[str] | None) -> Look:
         """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
@@ -152,17 +152,16 @@ class KRaftStore:
         if not view.checked:
             return
         look = await self._look({name.topic for name in view.checked})
+        topics = {name: cluster_seen.topic_seen(look, name) for name in look.topics}
         for name in view.checked:
-            known = cluster.get(*name)
-            topic = look.topics.get(name.topic)
+            topic, known = topics.get(name.topic), cluster.get(*name)
             found = None if topic is None else topic.partitions.get(name.partition)
             if known is None or topic is None or found is None:
                 raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not found any more")
-            seen = cluster_seen.seen_of(found, look.moves.get(name))
-            record = cluster_seen.record_of(self.intents, topic, name)
-            value = cluster_seen.partition_of(found, look.moves.get(name), record)
+            value = found.with_record(cluster_seen.record_of(self.intents, topic, name))
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
-                raise ReloadNeeded(f"{name.topic}-{name.partition} has other replicas than before: {_text(seen)}")
+                what = _text(found.assignment)
+                raise ReloadNeeded(f"{name.topic}-{name.partition} has other replicas than before: {what}")
 
     def _record(self, cluster: Cluster, view: IntentView) -> RoundRecord | None:
         moves = [
@@ -170,6 +169,7 @@ class KRaftStore:
             for name, change in view.partitions.items()
             if change.value.move != self.intents.moves.get(name)
         ]
+        moves += [Move(*name) for name in view.lost]
         topics = (cluster.topics[name] for name in {move.topic for move in moves if move.record is not None})
         ids = {topic.name: topic_id_text(topic.id) for topic in topics if topic.id is not None}
         record = RoundRecord(

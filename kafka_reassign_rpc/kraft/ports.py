@@ -42,9 +42,20 @@ class LookFailed(Exception):
     """The cluster, or a part of it that was needed, does not answer."""
 
 
+class Answer(NamedTuple):
+    """To an Alter of one partition: taken, or refused with this error. Not `is_known`: nobody knows which."""
+
+    error: KafkaError | None = None
+    is_known: bool = True
+
+
 class KRaftCluster(Protocol):
     async def look(self, topics: Collection[str] | None = None) -> Look:
         """At these topics; None: at all, and at all configs. Raises LookFailed."""
+        ...
+
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:
+        """None cancels."""
         ...
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
-from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
+from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000
@@ -32,6 +32,9 @@ class MemoryCluster:
         self.ids = {name: UUID(int=number << 65) for number, name in enumerate(names, 1)}
         self.of_configs: dict[Entity, dict[str, str]] = {}
         self.fails = 0
+        self.silent = False
+        """Alters get no answer, and have no effect."""
+        self.told: dict[TopicPartition, tuple[int, ...] | None] = {}
         self.before_change: Callable[[], None] = lambda: None
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
@@ -45,6 +48,12 @@ class MemoryCluster:
                     moves[name] = PartitionReassignment(*one.at)
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
         return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items() if some})
+
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
+        self.told.update(targets)
+        if self.silent:
+            return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
+        return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}
 
     async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
         return {entity: dict(self.of_configs.get(entity, {})) for entity in entities}

@@ -4,16 +4,18 @@ an adding replica on a dead or fenced broker     KRaft starts such a move, which
 on a broker that takes nothing new (cordoned)    KRaft starts it before 4.4
 any replica on such a broker, also one that      4.4 refuses the target (KAFKA-20832), and so also the original order
 stays                                            after a cancel
-a cancel that leaves no replica in sync          KRaft refuses it (PartitionReassignmentRevert)
+a cancel that leaves no replica in sync          KRaft refuses it (PartitionReassignmentRevert), also where an eligible
+                                                 leader replica is safe while the ISR is empty
 
 Dead brokers are refused where all targets are checked (`reassignment.alter_checks`): a fenced one counts as dead.
 """
 
-from collections.abc import Collection
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.brokers.cordon import cordoned_by_themselves
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, among, without
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import those
 
@@ -25,6 +27,10 @@ class Cordons(NamedTuple):
 
     brokers: frozenset[int] = frozenset()
     staying: bool = False
+
+
+def cordons(cluster: Cluster) -> Cordons:
+    return Cordons(cordoned_by_themselves(cluster), cluster.soft.kraft.no_cordoned_target)
 
 
 def target_refusal(target: Replicas, present: Replicas, cordons: Cordons) -> KafkaError | None:
@@ -50,9 +56,3 @@ def cancel_refusal(name: TopicPartition, isr: Replicas, adding: Replicas, *, all
         f"Unable to revert partition assignment for {name.topic}:{name.partition} because it would require an unclean"
         " leader election."
     )
-
-
-def has_safe_replica(isr: Replicas, eligible: Replicas, live: Collection[int]) -> bool:
-    """Whether a live replica has all acknowledged records. Eligible leader replicas (KIP-966) have, while the ISR is
-    empty."""
-    return any(replica in live for replica in (*isr, *eligible))

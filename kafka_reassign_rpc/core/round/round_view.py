@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
@@ -235,6 +236,11 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_PARTITIONS_ADDED, change.name, reason=reason))
             case TopicDeletionStarted():
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
+
+    def refusal(self, change: PartitionChange) -> KafkaError | None:
+        """Why whoever carries changes out would not carry this one out."""
+        del change
+        return None
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
         """KIP-236: a cancelled move's replicas also lose the throttles that others have set."""

@@ -1,14 +1,23 @@
 """What KRaft takes to its harm, and what it refuses, known before."""
 
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.brokers.cordon import LOG_DIRS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
+from kafka_reassign_rpc.core.phases.intent_view import IntentView
 from kafka_reassign_rpc.core.phases.kraft_refusals import (
     Cordons,
     cancel_refusal,
-    has_safe_replica,
     no_restore,
     target_refusal,
 )
+from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.core.build import TOPIC, cluster
+
+NAME = TopicPartition(TOPIC, 0)
 
 BEFORE_4_4, FROM_4_4 = Cordons(frozenset({3})), Cordons(frozenset({3}), staying=True)
 
@@ -36,8 +45,26 @@ def test_kr_6_a_cancel_that_leaves_nothing_in_sync_is_refused_with_krafts_words(
     assert cancel_refusal(name, (1, 3), (3,), allows_unclean=False) is None
 
 
-def test_kr_3_an_eligible_leader_replica_that_lives_is_safe() -> None:
-    assert has_safe_replica((), (2,), {2})
-    assert not has_safe_replica((), (2,), {1})
-    assert has_safe_replica((1,), (), {1})
-    assert not has_safe_replica((), (), {1})
+def in_front_of_kraft(partition: Partition, cordoned: int = 0, *, is_4_4: bool = False) -> IntentView:
+    made = cluster(partition)
+    if cordoned:
+        made.broker_configs[str(cordoned)] = {LOG_DIRS: "*"}
+    made.soft.kraft = KRaftFacts(no_cordoned_target=is_4_4)
+    return IntentView(made)
+
+
+def test_kr_6_the_refusals_hold_where_clients_ask() -> None:
+    moving = Partition((3, 2, 1), (3,), (1,), leader=3, isr=(3,))
+    error, changes = cancel(in_front_of_kraft(moving), NAME)
+    assert isinstance(error, InvalidReplicaAssignment)
+    assert "would require an unclean leader election" in str(error)
+    assert changes == []
+    without_isr = replace(moving, leader=-1, isr=())
+    assert isinstance(cancel(in_front_of_kraft(without_isr), NAME)[0], InvalidReplicaAssignment), "KRaft refuses it"
+
+    rest = Partition((1, 2), leader=1, isr=(1, 2))
+    assert isinstance(alter(in_front_of_kraft(rest, 3), NAME, MoveTerms((1, 3)))[0], InvalidReplicaAssignment)
+    assert alter(in_front_of_kraft(rest, 2), NAME, MoveTerms((3, 2)))[0] is None
+    refused = alter(in_front_of_kraft(rest, 2, is_4_4=True), NAME, MoveTerms((3, 2)))
+    assert isinstance(refused[0], InvalidReplicaAssignment)
+    assert refused[1] == []
