@@ -4,6 +4,7 @@ in memory."""
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from random import Random
 
 from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
@@ -22,6 +23,7 @@ from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
+from tests.tables import for_each
 from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
@@ -155,3 +157,44 @@ async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
         await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
         await eventually(lambda: not loop.cluster.topics)
     assert here.log.replayed().moves == {}
+
+
+@for_each("seed", range(6))
+async def test_kr_6_whenever_servers_are_killed_what_was_acknowledged_last_is_what_the_cluster_comes_to(
+    seed: int,
+) -> None:
+    """A target that was acknowledged is reached; after a cancel the replicas from before are back, in their order, or
+    it came too late. No throttle is left."""
+    random, here = Random(seed), Here()
+    rest = {name: one.at.replicas for name, one in here.cluster.partitions.items()}
+    may_be = {name: {replicas} for name, replicas in rest.items()}
+    ever = {name: {replicas} for name, replicas in rest.items()}
+    for _ in range(8):
+        async with here.term() as loop:
+            for _ in range(random.randrange(1, 5)):
+                name = random.choice(list(rest))
+                here.cluster.silent = random.random() < 0.3
+                known = loop.cluster.get(*name)
+                assert known is not None
+                rest[name] = known.replicas if known.move is None else known.move.original
+                target = random.choice([None, (3, 2), (4, 1), (1, 4), (2, 1)])
+                if (await here.answers([name], target, random.choice([None, 1_000])))[name] is None:
+                    goes_back = target is None or (known.move is not None and target == rest[name])
+                    ever[name] |= {rest[name]} if target is None else {target}
+                    may_be[name] = ever[name] | {rest[name]} if goes_back or target is None else {target}
+                if random.random() < 0.5:
+                    here.cluster.partitions[name].catch_up()
+                await asyncio.sleep(random.choice([0, 0.005, 0.03]))
+    here.cluster.silent = False
+    async with here.term():
+
+        def has_ended() -> bool:
+            for one in here.cluster.partitions.values():
+                one.catch_up()
+            return not here.log.replayed().moves
+
+        await eventually(has_ended)
+        await eventually(lambda: not any(here.cluster.of_configs.values()))
+    for name, one in here.cluster.partitions.items():
+        assert not one.at.is_moving
+        assert one.at.replicas in may_be[name], (name, may_be)

@@ -58,15 +58,21 @@ def _started(before: Partition, after: Partition, by: Requester) -> Partition:
         original,
         retained=tuple(dict.fromkeys(without(added, original))),
         phase=Phase.START,
-        replaces=_trimmed(known, MOST_REPLACED),
+        replaces=_trimmed(known),
     )
     return as_started(before, record)
 
 
-def _trimmed(record: MoveRecord | None, most: int) -> MoveRecord | None:
-    if record is None or most == 0:
+def _trimmed(record: MoveRecord | None) -> MoveRecord | None:
+    """Without some between the latest and the oldest: these were never told, since each waits for a look."""
+    if record is None:
         return None
-    return replace(record, replaces=_trimmed(record.replaces, most - 1))
+    chain = [record, *former_moves(record)]
+    kept = chain if len(chain) <= MOST_REPLACED else [*chain[: MOST_REPLACED - 2], *chain[-2:]]
+    made: MoveRecord | None = None
+    for one in reversed(kept):
+        made = replace(one, replaces=made)
+    return made
 
 
 def adopted(partition: Partition) -> MoveRecord:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
 from kafka_reassign_rpc.core.phases.kraft_refusals import cancel_refusal, cordons, target_refusal
@@ -48,8 +48,13 @@ class IntentView(RoundView):
     def refusal(self, change: PartitionChange) -> KafkaError | None:
         name = TopicPartition(change.topic, change.partition)
         before = self.get(*name)
-        value = None if before is None else decided(before, change.value, self.by)
-        if before is None or value is None or value.move is None:
+        if before is None:
+            return None
+        value = decided(before, change.value, self.by)
+        asks_again = change.value.move is not None and before.move is not None and before.move.phase is Phase.CANCEL
+        if asks_again and (value is None or value.move is None or value.move.phase is Phase.CANCEL):
+            return InvalidReplicaAssignment("The move to this target is being cancelled: ask again when that has ended")
+        if value is None or value.move is None:
             return None
         if value.move.phase is Phase.CANCEL:
             allowed = allows_unclean(self.cluster, name.topic)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
-from kafka_reassign_rpc.core.phases.sightings import IN_FLIGHT, SeenPartition, Sighting, sighting
+from kafka_reassign_rpc.core.phases.sightings import IN_FLIGHT, SeenPartition, Sighting, former_moves, sighting
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 
@@ -167,7 +167,7 @@ def next_step(
     if then.act is Act.RESTORE and no_restore:
         return Step(None, outcome=Outcome.CANCELLED, reason=f"the replicas stay {list(seen.replicas)}: {no_restore}")
     if then.act is Act.SEND and found in IN_FLIGHT and would_never_end(seen, record.terms.target):
-        return Step(record, Act.CANCEL)
+        return Step(_next_record(record, seen, found, then), Act.CANCEL)
     return Step(_next_record(record, seen, found, then), then.act)
 
 
@@ -181,9 +181,20 @@ def _told_again(record: MoveRecord) -> MoveRecord:
 def _next_record(record: MoveRecord, seen: SeenPartition, found: Sighting, then: Then) -> MoveRecord:
     if then.phase is Phase.MOVING:
         return replace(record, phase=Phase.MOVING, replaces=None)
-    if then.act is Act.SEND and found is Sighting.AT_FORMER_TARGET:  # what it replaces has ended first
-        return replace(record, original=seen.replicas, retained=(), replaces=None)
+    if then.act is Act.SEND:
+        return _replacing_what_is_seen(record, seen, found)
     return record if then.phase is None else replace(record, phase=then.phase)
+
+
+def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:
+    """What it replaces besides was never told, or has had no effect."""
+    if found is Sighting.AT_FORMER_TARGET:  # that has ended first
+        return replace(record, original=seen.replicas, retained=(), replaces=None)
+    if record.replaces is None or found is Sighting.AT_ORIGINAL:
+        return replace(record, replaces=None)
+    former = next((one for one in former_moves(record) if one.terms.target == seen.target), record.replaces)
+    phase = Phase.RESTORE if former.phase is Phase.RESTORE else Phase.MOVING
+    return replace(record, replaces=replace(former, phase=phase, replaces=None))
 
 
 def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:

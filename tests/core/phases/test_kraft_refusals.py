@@ -68,3 +68,15 @@ def test_kr_6_the_refusals_hold_where_clients_ask() -> None:
     refused = alter(in_front_of_kraft(rest, 2, is_4_4=True), NAME, MoveTerms((3, 2)))
     assert isinstance(refused[0], InvalidReplicaAssignment)
     assert refused[1] == []
+
+
+def test_kr_6_a_target_that_is_being_cancelled_is_not_taken_for_the_same_move() -> None:
+    here = in_front_of_kraft(Partition((1, 2), leader=1, isr=(1, 2)))
+    for target in ((3, 2), None):
+        error, changes = cancel(here, NAME) if target is None else alter(here, NAME, MoveTerms(target))
+        assert error is None
+        for change in changes:
+            here.add(change)
+    assert isinstance(alter(here, NAME, MoveTerms((3, 2)))[0], InvalidReplicaAssignment)
+    assert cancel(here, NAME)[0] is None
+    assert alter(here, NAME, MoveTerms((4, 2)))[0] is None
