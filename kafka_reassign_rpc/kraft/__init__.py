@@ -1,7 +1,7 @@
 """The service in front of a cluster in KRaft mode, which keeps the truth about replicas, ISRs and leaders itself.
 
-front/      the listener for admin clients in front of the cluster
-upstream/   what the cluster is asked, and what it is told
+front/           the listener for admin clients in front of the cluster
+upstream/        what the cluster is asked, and what it is told
 round_records    what is durable of a round, as JSON
 intents          what the state log says, replayed: moves, the queue, failures, memories of throttles
 cluster_seen     a look at the cluster, with the intents on top

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from random import Random
 
-from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove
+from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.store import Entity
@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, Kafka
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.partition import MoveTerms
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft.looking import LookPace
