@@ -152,8 +152,9 @@ class KRaftStore:
         if not view.checked:
             return
         look = await self._look({name.topic for name in view.checked})
-        topics = {name: cluster_seen.topic_seen(look, name) for name in look.topics}
+        topics, pace = {name: cluster_seen.topic_seen(look, name) for name in look.topics}, Pace()
         for name in view.checked:
+            await pace.rest()
             topic, known = topics.get(name.topic), cluster.get(*name)
             found = None if topic is None else topic.partitions.get(name.partition)
             if known is None or topic is None or found is None:

@@ -59,6 +59,7 @@ class TopicsSeen(msgspec.Struct, frozen=True):
                         put_partition(cluster, known, index, replace(value, offline=before.offline))
                         if before.is_moving and not value.is_moving:
                             cluster.queue.waiting.more = True  # there may be room for others
+                    yield
             yield
 
 
