@@ -138,11 +138,11 @@ class KRaftStore:
             }
         applied = replay.ReplayedChanges()
         await pace.through(replay.replay(cluster, view, durable, self._term, applied))
-        acts = {
-            name: ToTell(self.intents.moves[name], act)
-            for name, act in view.acts.items()
-            if act is not Act.NOTHING and name in self.intents.moves
-        }
+        acts = {}
+        for name, act in view.acts.items():
+            if act is not Act.NOTHING and name in self.intents.moves:
+                acts[name] = ToTell(self.intents.moves[name], act)
+            await pace.rest()
         if acts:
             self._tell(acts)
         return applied
@@ -152,7 +152,10 @@ class KRaftStore:
         if not view.checked:
             return
         look = await self._look({name.topic for name in view.checked})
-        topics, pace = {name: cluster_seen.topic_seen(look, name) for name in look.topics}, Pace()
+        topics, pace = {}, Pace()
+        for topic_name in look.topics:
+            topics[topic_name] = cluster_seen.topic_seen(look, topic_name)
+            await pace.rest()
         for name in view.checked:
             await pace.rest()
             topic, known = topics.get(name.topic), cluster.get(*name)

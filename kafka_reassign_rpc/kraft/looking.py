@@ -16,6 +16,7 @@ from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
 from kafka_reassign_rpc.kraft.sightings import Sightings
+from kafka_reassign_rpc.support.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Looking:
         known = loop.cluster.topics.keys()
         missing = frozenset(name for name in known if name not in look.topics)
         gone, self._missing = missing & self._missing, missing
-        sighted = self._sightings.taken(look, is_settled=_now() >= self._settled_at)
+        sighted = await in_turns(self._sightings.taken(look, is_settled=_now() >= self._settled_at))
         await loop.submit(LookSeen([*_facts(look, gone, loop.cluster)], sighted))
 
 

@@ -1,6 +1,6 @@
 """What looks have seen of the moves, one after the other: which of them count, and how often they agree. No I/O."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
@@ -41,13 +41,17 @@ class Sightings:
     def look_begins(self) -> None:
         self._not_counting = set(self._told)
 
-    def taken(self, look: Look, *, is_settled: bool) -> Mapping[TopicPartition, Sighted]:
+    def taken(self, look: Look, *, is_settled: bool) -> Generator[None, None, dict[TopicPartition, Sighted]]:
         """After a look at all topics. Not `is_settled`: what a former server has told may still arrive, so that looks
-        agree on nothing."""
+        agree on nothing. Yields after each topic and each move."""
         self._last = {name: one for name, one in self._last.items() if name in self._intents.moves}
-        topics = {name: topic_seen(look, name) for name in look.topics}
+        topics = {}
+        for topic_name in look.topics:
+            topics[topic_name] = topic_seen(look, topic_name)
+            yield
         found = {}
-        for name, record in self._intents.moves.items():
+        for name, record in list(self._intents.moves.items()):
+            yield
             if name in self._told or name in self._not_counting:
                 continue
             topic = topics.get(name.topic)

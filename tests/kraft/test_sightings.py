@@ -6,6 +6,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
 from kafka_reassign_rpc.kraft.sightings import Sightings
+from kafka_reassign_rpc.support.turns import in_turns
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import MemoryCluster
 
@@ -26,7 +27,8 @@ class Here:
         return await self.take(is_settled=is_settled)
 
     async def take(self, *, is_settled: bool = True) -> Sighted | None:
-        return self.sightings.taken(await self.cluster.look(), is_settled=is_settled).get(NAME)
+        taken = self.sightings.taken(await self.cluster.look(), is_settled=is_settled)
+        return (await in_turns(taken)).get(NAME)
 
 
 async def test_kr_6_looks_that_agree_are_counted_and_another_sight_begins_anew() -> None:
