@@ -1,0 +1,12 @@
+"""A log of decisions in one topic of the cluster. Whoever writes it leads; who has been silent is replaced.
+
+state_log       claim, commit, heartbeats, snapshots, reading: one server's side of the log
+log_topic       the topic: found, created, its settings judged
+leader_calls    requests to the leader of its only partition
+log_reading     which records count (terms, whole commits), from batches. Pure
+log_format      what is in a record, and how a commit is cut into records. Pure
+record_batches  Kafka's record batches. Pure
+crc32c          their checksum. Pure
+silence         when a server takes over. Pure
+log_errors      how it fails
+"""
