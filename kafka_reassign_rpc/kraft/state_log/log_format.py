@@ -2,9 +2,9 @@
 
 key    `1:commit:0/3+`: version of the format, kind, number of this record and of all of its commit; `+`: the payload
        goes on in the next record
-value  a part of a payload, which is JSON; of a claim, and of the first payload of a snapshot, a document of the log's own
+value  a part of a payload, which is JSON; of a claim, and of the first payload of a snapshot, a document of the log's
 
-A commit that is larger than `max.message.bytes` has records in several batches. It counts when its last record is there.
+A commit larger than `max.message.bytes` has records in several batches. It counts when its last record is there.
 """
 
 import re
@@ -60,7 +60,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class SnapshotHead(msgspec.Struct, frozen=True):
-    """`claim` is the offset of the claim of the term that has written the snapshot: it is deleted with what precedes."""
+    """`claim` is the offset of the claim of the term that writes the snapshot: it is deleted with what precedes."""
 
     claim: int
 
@@ -94,7 +94,7 @@ def decode_document(data: bytes, kind: type[Claim] | type[SnapshotHead]) -> Clai
 
 
 def cut(kind: Kind, payloads: Sequence[bytes], room: int) -> list[list[Record]]:
-    """The records of a commit, by batches of at most `room` bytes. Raises ValueError for more than a commit may have."""
+    """The records of a commit, by batches of at most `room` bytes. Raises ValueError if it has more than it may."""
     if not payloads or sum(map(len, payloads)) > MOST_BYTES or len(payloads) > MOST_RECORDS:
         raise ValueError(f"a commit has from 1 to {MOST_RECORDS:,} payloads with {MOST_BYTES:,} bytes in all")
     pieces = [*_pieces(payloads, room - BATCH_BYTES - RECORD_BYTES - _LONGEST_KEY)]

@@ -172,8 +172,6 @@ class LogReading:
     def _own(self, batch: Batch, term: Term) -> list[Read]:
         found: list[Read] = []
         try:
-            if not batch.is_plain:
-                raise BadBatch(f"the batch at offset {batch.base_offset} is compressed, or part of a transaction")
             for number, record in enumerate(records(batch)):
                 found += self._add(decode_key(record.key), record.value, batch, batch.base_offset + number, term)
         except (BadBatch, BadRecord) as error:

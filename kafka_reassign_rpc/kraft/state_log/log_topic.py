@@ -186,7 +186,7 @@ async def _told(router: RequestRouter, topic: str) -> list[Config]:
     (found,) = (await describe_configs(router, [(TOPIC, topic)])).values()
     if isinstance(found, KafkaError):
         raise LogRefused(
-            f"the settings of the topic {topic} are not seen ({found.message}): allow this server DESCRIBE_CONFIGS there"
+            f"the settings of the topic {topic} are not seen ({found.message}): allow this server DESCRIBE_CONFIGS"
         )
     return found
 

@@ -1,18 +1,20 @@
 """Appends batches as the producer of a term, until they are durable.
 
-The partition's leader fences an older epoch (INVALID_PRODUCER_EPOCH). Beyond that, offsets tell: who leads writes alone,
-so a batch that does not directly follow the last one shows another writer, and what lies between is read before
+The partition's leader fences an older epoch (INVALID_PRODUCER_EPOCH). Beyond that, offsets tell: who leads writes
+alone, so a batch that does not directly follow the last one shows another writer, and what lies between is read before
 anything counts as acknowledged.
 """
 
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
+from kafka_reassign_rpc.client.request_routing import in_thread_if_many
 from kafka_reassign_rpc.kraft.state_log import log_topic
 from kafka_reassign_rpc.kraft.state_log.leader_calls import NOT_LEADER, WAIT, LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogLost, LogUnavailable
@@ -151,7 +153,7 @@ class LogWriter:
             term = self._reading.term
             assert term is not None
             payloads = [msgspec.json.encode(SnapshotHead(term.claim_offset)), *payloads]
-        batches = cut(kind, payloads, self._room)
+        batches = await in_thread_if_many(len(payloads), partial(cut, kind, payloads, self._room))
         first = -1
         for number, records in enumerate(batches):
             offset = await self._send(records, first=first, is_last=number == len(batches) - 1)
@@ -164,7 +166,7 @@ class LogWriter:
         position = self._reading.position
         if offset < position:
             raise LogLost(
-                f"a record of the state log was written at offset {offset}, where another one was acknowledged; {DAMAGED}"
+                f"the state log took a record at offset {offset}, where another one was acknowledged; {DAMAGED}"
             )
         if offset == position:
             self._reading.pass_over(count)
@@ -175,7 +177,8 @@ class LogWriter:
     async def _send(self, records: Sequence[Record], *, first: int, is_last: bool) -> int:
         """One batch, repeated with its sequence until the answer says that it is durable. Returns its offset."""
         sequence, loop, backoff = self._sequence, asyncio.get_running_loop(), Backoff(0.02, 0.5)
-        batch = encode_batch(records, *self._producer, sequence, now_ms())
+        encode = partial(encode_batch, records, *self._producer, sequence, now_ms())
+        batch = await in_thread_if_many(len(records), encode)
         await asyncio.sleep(max(0.0, self._free_at - loop.time()))
         sent_at, troubles = loop.time(), ""
         while True:

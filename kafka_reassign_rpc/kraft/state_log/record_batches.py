@@ -105,6 +105,8 @@ def batches(data: bytes) -> Iterator[Batch]:
 
 def records(batch: Batch) -> list[Record]:
     """All records of a plain batch, one for each offset. Raises BadBatch."""
+    if not batch.is_plain:
+        raise BadBatch(f"the batch at offset {batch.base_offset} is compressed, or part of a transaction")
     data = bytes(batch.data)
     if crc32c(data[_CRC_FROM:]) != batch.crc:
         raise BadBatch(f"the checksum of the batch at offset {batch.base_offset} is wrong")

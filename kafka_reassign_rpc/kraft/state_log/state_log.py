@@ -4,18 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple, Self
 
 import msgspec
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import ClientSettings
-from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
+from kafka_reassign_rpc.client.request_routing import RequestRouter, connect, in_thread_if_many
 from kafka_reassign_rpc.kraft.state_log import log_topic
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
-from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term
+from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
 from kafka_reassign_rpc.kraft.state_log.log_tail import RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.silence import SilenceDetector
@@ -163,7 +164,7 @@ class StateLog:
             backoff.reset()
             trouble, heard = "", False
             for batch in found.batches:
-                read = reading.take(batch)
+                read = await in_thread_if_many(batch.count, partial(reading.take, batch))
                 heard = heard or (batch.producer_id, batch.producer_epoch) == (reading.terms.term or ())[:2]
                 if read:
                     yield read
@@ -173,10 +174,21 @@ class StateLog:
             if found.throttle_s:
                 await asyncio.sleep(found.throttle_s)
 
+    async def end(self) -> int:
+        """The offset behind the last durable record."""
+        calls = self._is_open().reads
+        try:
+            return (await fetch(calls, TermReading(await calls.first_offset()), 0)).end
+        except (Unreachable, Unauthenticated) as error:
+            raise LogUnavailable(error.message) from error
+
     async def silence(self) -> None:
         """Returns once nobody leads: claim then. It needs `follow` beside it."""
         loop = asyncio.get_running_loop()
-        while (due_s := self._detector.due_in_s(loop.time())) > 0:
+        while True:
+            due_s = self._detector.due_in_s(loop.time())
+            if due_s <= 0:
+                return
             await asyncio.sleep(min(due_s, self._lead_s / 40))
 
     # Writing
@@ -209,7 +221,7 @@ class StateLog:
         raise Fenced("other servers claim the state log at the same time, again and again")
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
-        """Returns the offset of its first record, once it is durable; it is repeated until then. Raises Fenced, LogLost;
+        """Returns the offset of its first record once it is durable; it is repeated until then. Raises Fenced, LogLost;
         ValueError for more than a commit may have. A commit that fails or is cancelled is in doubt, and ends the term.
         """
         return await self._write(Kind.COMMIT, payloads)
