@@ -48,7 +48,7 @@ class BadRecord(ValueError):
 class Key(NamedTuple):
     kind: Kind
     number: int
-    count: int
+    of: int
     goes_on: bool
 
 
@@ -66,7 +66,7 @@ class SnapshotHead(msgspec.Struct, frozen=True):
 
 
 def encode_key(key: Key) -> bytes:
-    return f"{VERSION}:{key.kind}:{key.number}/{key.count}{'+' if key.goes_on else ''}".encode()
+    return f"{VERSION}:{key.kind}:{key.number}/{key.of}{'+' if key.goes_on else ''}".encode()
 
 
 def decode_key(data: bytes) -> Key:

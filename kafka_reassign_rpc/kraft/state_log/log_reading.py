@@ -184,10 +184,10 @@ class LogReading:
             read += self._dropped(batch, term)
             if key.kind is Kind.SNAPSHOT:
                 self.size = len(batch.data)
-            self._parts = _Parts(offset, key.kind, key.count)
+            self._parts = _Parts(offset, key.kind, key.of)
         parts = self._parts
-        if parts is None or (key.kind, key.count, key.number) != (parts.kind, parts.count, parts.number):
-            raise BadRecord(f"record {key.number} of a {key.kind} of {key.count} does not follow what precedes it")
+        if parts is None or (key.kind, key.of, key.number) != (parts.kind, parts.count, parts.number):
+            raise BadRecord(f"record {key.number} of a {key.kind} of {key.of} does not follow what precedes it")
         parts.number += 1
         parts.size += len(value)
         if parts.size > MOST_BYTES + MOST_RECORDS or parts.count > MOST_RECORDS:
@@ -210,7 +210,7 @@ def _left_out(batch: Batch, offset: int, next_offset: int, producer: tuple[int, 
 
 
 def _claim(batch: Batch) -> Claim | None:
-    found = _document(batch, Kind.CLAIM, Claim) if batch.count == 1 else None
+    found = _document(batch, Kind.CLAIM, Claim) if batch.size == 1 else None
     return found if isinstance(found, Claim) else None
 
 

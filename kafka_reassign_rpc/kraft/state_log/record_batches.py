@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """`data` is the whole batch; its records are decoded by `records`, which checks them."""
+    """`size`: how many records it says it has. `data` is the whole batch; `records` decodes and checks it."""
 
     base_offset: int
     last_offset: int
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     producer_id: int
     producer_epoch: int
     sequence: int
-    count: int
+    size: int
     crc: int
     data: memoryview
 
@@ -110,13 +110,13 @@ def records(batch: Batch) -> list[Record]:
     data = bytes(batch.data)
     if crc32c(data[_CRC_FROM:]) != batch.crc:
         raise BadBatch(f"the checksum of the batch at offset {batch.base_offset} is wrong")
-    if batch.count < 1 or batch.count != batch.last_offset - batch.base_offset + 1:
+    if batch.size < 1 or batch.size != batch.last_offset - batch.base_offset + 1:
         raise BadBatch(f"records are missing in the batch at offset {batch.base_offset}")
-    if batch.count > len(data):
-        raise BadBatch(f"the batch at offset {batch.base_offset} has no room for {batch.count} records")
+    if batch.size > len(data):
+        raise BadBatch(f"the batch at offset {batch.base_offset} has no room for {batch.size} records")
     found, pos = [], BATCH_BYTES
     try:
-        for delta in range(batch.count):
+        for delta in range(batch.size):
             record, pos = _record(data, pos, delta)
             found.append(record)
     except (IndexError, BadBatch) as error:

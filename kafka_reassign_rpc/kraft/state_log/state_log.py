@@ -164,7 +164,7 @@ class StateLog:
             backoff.reset()
             trouble, heard = "", False
             for batch in found.batches:
-                read = await in_thread_if_many(batch.count, partial(reading.take, batch))
+                read = await in_thread_if_many(batch.size, partial(reading.take, batch))
                 heard = heard or (batch.producer_id, batch.producer_epoch) == (reading.terms.term or ())[:2]
                 if read:
                     yield read
