@@ -177,7 +177,7 @@ class RequestRouter:
         return answer
 
     async def ask_node_once(self, node: int, build: BuildRequest, cls: type[RequestFor[Response]]) -> Response:
-        """For callers that repeat it themselves. Raises Unreachable at the first failure; an effect is possible then."""
+        """For callers that repeat it themselves: the first failure raises Unreachable, and may have had an effect."""
         await self._look_for(node)
         connection = await self._nodes.connection(node)
         version = version_at(cls, await connection.versions())

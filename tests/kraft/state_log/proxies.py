@@ -1,7 +1,7 @@
 """Proxies between clients and brokers, which lose answers: the cluster has a listener whose addresses are theirs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from tests.stock.kraft import KRaftNode
@@ -17,12 +17,12 @@ def add_listener(nodes: Sequence[KRaftNode]) -> dict[int, int]:
     ports = kept_ports(2 * len(nodes))
     targets = dict(zip(ports[::2], ports[1::2], strict=True))
     for node, (proxy, own) in zip(nodes, targets.items(), strict=True):
-        listeners = node.properties["listeners"]
+        listeners, protocols = node.properties["listeners"], node.properties["listener.security.protocol.map"]
         clients = listeners.partition(",")[0]
         node.properties |= {
             "listeners": f"{listeners},{LISTENER}://127.0.0.1:{own}",
             "advertised.listeners": f"{clients},{LISTENER}://127.0.0.1:{proxy}",
-            "listener.security.protocol.map": f"{node.properties['listener.security.protocol.map']},{LISTENER}:PLAINTEXT",
+            "listener.security.protocol.map": f"{protocols},{LISTENER}:PLAINTEXT",
         }
     return targets
 
@@ -53,7 +53,7 @@ class Proxies:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _accept_at(self, target: int) -> object:
+    def _accept_at(self, target: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
@@ -63,6 +63,8 @@ class Proxies:
             finally:
                 self._tasks.discard(task)
                 writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
 
         return accept
 
@@ -72,7 +74,7 @@ class Proxies:
             there, back = await asyncio.open_connection("127.0.0.1", target)
         except OSError:
             return
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
+        try:
             while True:
                 request = await _frame(reader)
                 back.write(request)
@@ -80,9 +82,12 @@ class Proxies:
                 if int.from_bytes(request[4:6], "big") == PRODUCE and self.lose:
                     self.lose -= 1
                     self.lost += 1
-                    break
+                    return
                 writer.write(answer)
-        back.close()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            back.close()
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

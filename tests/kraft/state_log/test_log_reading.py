@@ -97,7 +97,10 @@ def test_kr_5_a_claim_drops_what_the_leader_before_has_not_finished() -> None:
     topic.write(Kind.COMMIT, [b"2"], A2)
     assert topic.commits() == [(b"2",)]
     (left,) = [one for one in topic.read() if isinstance(one, LeftOut)]
-    assert (left.offset, left.why) == (first, f"an unfinished commit: 2 of {len(cut(Kind.COMMIT, [LONG], ROOM))} records")
+    assert (left.offset, left.why) == (
+        first,
+        f"an unfinished commit: 2 of {len(cut(Kind.COMMIT, [LONG], ROOM))} records",
+    )
 
 
 def test_kr_5_what_a_replaced_leader_writes_is_left_out_even_if_no_broker_fences_it() -> None:
@@ -197,7 +200,9 @@ def test_kr_5_records_of_a_later_release_are_refused() -> None:
             topic.read()
 
 
-@for_each("data", [b"", b"1", b"1:commit", b"1:commit:", b"1:commit:1/1", b"1:commit:0/1x", b"0:commit:0/1", b"\xff" * 99])
+@for_each(
+    "data", [b"", b"1", b"1:commit", b"1:commit:", b"1:commit:1/1", b"1:commit:0/1x", b"0:commit:0/1", b"\xff" * 99]
+)
 def test_kr_5_a_key_that_is_none_is_refused(data: bytes) -> None:
     with pytest.raises(BadRecord):
         decode_key(data)
@@ -240,7 +245,9 @@ class History(msgspec.Struct):
         del parts
         new_id = bool(self.terms) and self.number % 3 == 0
         self.number += 1
-        producer = (self.number + 100, 0) if new_id or not self.terms else (self.terms[-1][0][0], self.terms[-1][0][1] + 1)
+        producer = (
+            (self.number + 100, 0) if new_id or not self.terms else (self.terms[-1][0][0], self.terms[-1][0][1] + 1)
+        )
         self.terms.append((producer, self.topic.claim(producer, self.terms[-1][1] if self.terms else -1)))
 
     def commits(self, parts: int) -> None:

@@ -97,10 +97,12 @@ class World(NamedTuple):
         request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=20_000)
         async with self.router() as router:
             await router.ask_any(
-                lambda version: request
-                if version < 6
-                else DeleteTopicsRequest(
-                    topics=[DeleteTopicsRequest.DeleteTopicState(name=topic, topic_id=None)], timeout_ms=20_000
+                lambda version: (
+                    request
+                    if version < 6
+                    else DeleteTopicsRequest(
+                        topics=[DeleteTopicsRequest.DeleteTopicState(name=topic, topic_id=None)], timeout_ms=20_000
+                    )
                 ),
                 DeleteTopicsRequest,
             )
@@ -199,7 +201,11 @@ async def test_kr_5_of_servers_that_claim_at_once_one_leads_and_all_readers_agre
     payloads = [one for record in found if record.kind is Kind.COMMIT for one in record.payloads]
     assert len(payloads) == len({*payloads})
     assert {*acknowledged} <= {*payloads}
-    assert all(int(record.payloads[0].split(b".")[0]) == record.term.claim_offset for record in found if record.kind == "commit")
+    assert all(
+        int(record.payloads[0].split(b".")[0]) == record.term.claim_offset
+        for record in found
+        if record.kind == "commit"
+    )
     winner = found[-1].term
     await logs[0].claim()
     for log in logs[1:]:
@@ -233,7 +239,9 @@ class Committer(LoggedProcess):
         self.launch(command)
 
     def acknowledged(self) -> list[bytes]:
-        return [line.split()[1] for line in self.printed().splitlines() if line.startswith(b"acked") and b" " in line[6:]]
+        return [
+            line.split()[1] for line in self.printed().splitlines() if line.startswith(b"acked") and b" " in line[6:]
+        ]
 
 
 async def _takes_over(log: StateLog) -> None:
@@ -266,8 +274,7 @@ async def test_kr_5_a_leader_that_is_killed_or_frozen_is_replaced_and_a_woken_on
         began = asyncio.get_running_loop().time()
         await waiting
         took = asyncio.get_running_loop().time() - began
-        print(f"take-over after {number.name}: {took:.2f} s at L = {LEAD_S:g} s")
-        assert took > LEAD_S * 0.8
+        assert LEAD_S * 0.8 < took < LEAD_S + 10
         await log.commit([b"new"])
         if number == signal.SIGSTOP:
             leader.thaw()
@@ -348,7 +355,7 @@ async def test_kr_5_the_topic_moves_to_other_brokers_under_commits(world: World)
                     return list(found.replicas) == target and len(found.isr) == len(target)
 
                 await eventually(is_there)
-                await client.elect_leaders("preferred", [("moves", 0)])
+                await client.elect_preferred_leaders([("moves", 0)])
 
         acknowledged = await commits_during(log, move())
         assert await committed(log) == acknowledged
@@ -359,8 +366,8 @@ async def test_kr_5_a_snapshot_replaces_what_precedes_it_for_readers_old_and_new
         seen: list[LogRecord] = []
 
         async def follow() -> None:
-            async for one in b.follow():
-                seen.append(one)
+            async for some in b.read():
+                seen.extend(one for one in some if isinstance(one, LogRecord))
 
         await a.claim()
         await a.commit([b"1", b"2"])
@@ -428,10 +435,9 @@ async def test_kr_5_a_topic_that_is_deleted_or_created_anew_is_a_lost_log(world:
             await a.commit([str(number).encode()])
         following = asyncio.create_task(_next_error(b))
         await world.delete("anew")
-        await eventually(lambda: world.create("anew", [[1, 2, 3]]))
+        await world.create("anew", [[1, 2, 3]])
         with pytest.raises(LogLost):
-            for _ in range(3):
-                await a.commit([b"into another topic"])
+            await a.commit([b"into another topic"])
         assert "another one has its name" in str(await following)
 
 
@@ -569,8 +575,10 @@ async def test_kr_5_the_log_command_follows_until_ctrl_c(world: World, tmp_path:
         shown = LoggedProcess(tmp_path / "shown.log")
         program = "from kafka_reassign_rpc.cli.main import main; raise SystemExit(main())"
         shown.launch(
-            [sys.executable, "-c", program, "log", "--bootstrap-server", world.bootstrap, "--topic", "followed"]
-            + ["--from", "end", "--follow", "--json"]
+            [
+                *(sys.executable, "-c", program, "log", "--bootstrap-server", world.bootstrap, "--topic", "followed"),
+                *("--from", "end", "--follow", "--json"),
+            ]
         )
 
         async def commits() -> None:

@@ -62,7 +62,9 @@ class Damage:
     to: int
 
 
-@given(RECORDS, st.lists(st.builds(Damage, st.integers(0, 10_000), st.integers(0, 255)), max_size=3), st.integers(0, 99))
+@given(
+    RECORDS, st.lists(st.builds(Damage, st.integers(0, 10_000), st.integers(0, 255)), max_size=3), st.integers(0, 99)
+)
 def test_kr_5_damaged_bytes_are_refused_or_give_the_same_records(
     given_records: list[Record], damages: list[Damage], cut_off: int
 ) -> None:
@@ -73,7 +75,9 @@ def test_kr_5_damaged_bytes_are_refused_or_give_the_same_records(
         found = [records(one) for one in batches(bytes(data[: len(data) - cut_off]))]
     except BadBatch:
         return
-    assert found in ([], [given_records]) or data[COVERED_FROM:] != encode_batch(given_records, 1, 0, 0, 0)[COVERED_FROM:]
+    assert (
+        found in ([], [given_records]) or data[COVERED_FROM:] != encode_batch(given_records, 1, 0, 0, 0)[COVERED_FROM:]
+    )
 
 
 def test_kr_5_garbage_with_a_right_checksum_is_refused() -> None:
