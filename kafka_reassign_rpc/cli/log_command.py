@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.client.client_errors import KafkaError
+    from kafka_reassign_rpc.core.kafka_errors import KafkaError
     from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
 
     first = _first(vars(arguments)["from"])

@@ -111,14 +111,13 @@ class LeaderCalls:
         of_topic = FetchRequest.FetchTopic
 
         def build(version: int) -> FetchRequest:
-            of_epoch = {"last_fetched_epoch": last_epoch} if version >= 12 else {}
             partition = of_topic.FetchPartition(
                 partition=0,
                 current_leader_epoch=-1,
                 fetch_offset=offset,
+                last_fetched_epoch=last_epoch,
                 log_start_offset=-1,
                 partition_max_bytes=FETCH_BYTES,
-                **of_epoch,
             )
             named = {"topic_id": self.topic_id} if version >= 13 else {"topic": self.topic}
             return FetchRequest(

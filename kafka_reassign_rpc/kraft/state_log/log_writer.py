@@ -36,6 +36,7 @@ _FORGOTTEN = frozenset({45, 59})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID."""
 _FENCED = frozenset({47, 90})
 _SLOW_S = 5.0
+_RENEWED_AGAIN_S = 60.0
 _SILENT_THROTTLE_S = 1.0
 
 
@@ -74,32 +75,49 @@ class LogWriter:
         self.acknowledged_at = float("-inf")
         """When the last acknowledged batch was first sent, by the event loop's clock."""
         self.renewed_at = float("-inf")
+        self._sent_at = float("-inf")
 
     async def claim(self) -> Term | None:
-        """None: another claim came between. Raises Fenced, LogUnavailable."""
+        """None: another claim came between. Raises Fenced, LogLost, LogRefused."""
         term = self._reading.term
-        await self._init_producer()
         try:
-            await self._write_claim(-1 if term is None else term.claim_offset, None)
+            await self._begin(await self._next_epoch(), -1 if term is None else term.claim_offset)
         except _Forgotten:
             return None
         term = self._reading.term
-        return term if term is not None and term[:2] == self._producer else None
+        if term is None or term[:2] != self._producer:
+            return None
+        self.acknowledged_at = self._sent_at
+        return term
 
-    async def renew(self, watched: _Forgotten | None = None) -> int | None:
-        """The same server goes on under a new epoch. Returns the offset of the batch that was in doubt."""
+    async def renew_within(self, seconds: float) -> bool:
+        """The same server goes on under a new epoch: Kafka would forget its transactional id, and with it the fence.
+        False: no new epoch in this time; it is tried again in a while. Raises as `claim`.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                producer = await self._next_epoch()
+        except TimeoutError:
+            self.renewed_at += _RENEWED_AGAIN_S
+            log.warning("no new epoch for the state log within %.1f s: it is asked for again later", seconds)
+            return False
+        await self._renew(producer)
+        return True
+
+    async def _renew(self, producer: _Producer, watched: _Forgotten | None = None) -> int | None:
+        """Returns the offset of the batch that was in doubt."""
         term = self._reading.term
         assert term is not None
-        await self._init_producer()
         try:
-            found = await self._write_claim(term.claim_offset, watched)
+            found = await self._begin(producer, term.claim_offset, watched)
         except _Forgotten:
             raise LogUnavailable("the leader of the state log does not take a new epoch") from None
         self._check_term()
+        self.acknowledged_at = self._sent_at
         return found
 
-    async def _init_producer(self) -> None:
-        """Raises the epoch. Raises Fenced, LogRefused, LogUnavailable."""
+    async def _next_epoch(self) -> _Producer:
+        """It raises the epoch. Raises Fenced, LogRefused."""
         request = InitProducerIdRequest(
             transactional_id=self._calls.topic,
             transaction_timeout_ms=_TRANSACTION_MS,
@@ -123,10 +141,11 @@ class LogWriter:
             if error not in WAIT:
                 raise self._calls.trouble(error)
             await backoff.sleep()
-        self._producer, self._sequence = _Producer(answer.producer_id, answer.producer_epoch), 0
-        self.renewed_at = asyncio.get_running_loop().time()
+        return _Producer(answer.producer_id, answer.producer_epoch)
 
-    async def _write_claim(self, previous: int, watched: _Forgotten | None) -> int | None:
+    async def _begin(self, producer: _Producer, previous: int, watched: _Forgotten | None = None) -> int | None:
+        self._producer, self._sequence = producer, 0
+        self.renewed_at = asyncio.get_running_loop().time()
         claim = msgspec.json.encode(Claim(self._server, previous))
         ((record,),) = cut(Kind.CLAIM, [claim], self._room)
         offset = await self._send([record], first=-1, is_last=True)
@@ -144,7 +163,7 @@ class LogWriter:
                 return await self._write(kind, payloads)
             except _Forgotten as forgotten:
                 log.warning("the leader of %s has forgotten this server's epoch, which is raised", self._calls.topic)
-                found = await self.renew(forgotten)
+                found = await self._renew(await self._next_epoch(), forgotten)
                 if found is not None and forgotten.is_last:
                     return found if forgotten.first < 0 else forgotten.first
 
@@ -173,6 +192,7 @@ class LogWriter:
         else:
             await self._read_to(offset + count)
             self._check_term()
+        self.acknowledged_at = self._sent_at
 
     async def _send(self, records: Sequence[Record], *, first: int, is_last: bool) -> int:
         """One batch, repeated with its sequence until the answer says that it is durable. Returns its offset."""
@@ -200,7 +220,7 @@ class LogWriter:
             await backoff.sleep()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
         self._sequence = next_sequence(sequence, len(records))
-        self.acknowledged_at = sent_at
+        self._sent_at = sent_at
         return offset
 
     async def _offset(self, error: int, base_offset: int, message: str | None, sequence: int) -> int | None:

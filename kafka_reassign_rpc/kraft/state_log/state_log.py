@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import NamedTuple, Self
@@ -73,8 +73,10 @@ class StateLog:
         self._turn = asyncio.Lock()
         self._writer: LogWriter | None = None
         """None: nothing may be written before the next claim."""
-        self._followed: LogReading | None = None
+        self._known: TermReading | None = None
+        """What `follow` has read."""
         self._size = 0
+        """Bytes since the last snapshot."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -101,8 +103,8 @@ class StateLog:
             if isinstance(error, Unauthenticated):
                 raise LogRefused(error.message) from error
             raise
-        calls = (LeaderCalls(router, self._topic, topic.id) for router in (writes, reads))
-        self._opened = _Open((writes, reads), *calls, topic.room)
+        leader_for_writes = LeaderCalls(writes, self._topic, topic.id)
+        self._opened = _Open((writes, reads), leader_for_writes, LeaderCalls(reads, self._topic, topic.id), topic.room)
 
     async def close(self) -> None:
         self._writer = None
@@ -139,17 +141,17 @@ class StateLog:
                 if isinstance(one, LogRecord):
                     yield one
 
-    async def read(self, *, to_end: bool = False) -> AsyncIterator[list[Read]]:
+    async def read(self, *, to_end: bool = False) -> AsyncGenerator[list[Read], None]:
         """What each Fetch brings, with what does not count. `to_end`: ends where the log ends now."""
         calls, loop, wait_ms = self._is_open().reads, asyncio.get_running_loop(), round(self._lead_s / 6 * 1000)
         backoff, reading, trouble, end = Backoff(0.1, 1.0), None, "", -1
         while not to_end or end < 0 or reading is None or reading.terms.position < end:
             try:
                 if reading is None:
-                    reading = self._followed = LogReading(await calls.first_offset())
+                    reading = LogReading(await calls.first_offset())
                 found = await fetch(calls, reading.terms, 0 if to_end else wait_ms)
             except RecordsDeleted as deleted:
-                reading = self._followed = LogReading(deleted.first)
+                reading = LogReading(deleted.first)
                 continue
             except (Unreachable, Unauthenticated, LogUnavailable) as error:
                 if to_end:
@@ -166,11 +168,15 @@ class StateLog:
             for batch in found.batches:
                 read = await in_thread_if_many(batch.size, partial(reading.take, batch))
                 heard = heard or (batch.producer_id, batch.producer_epoch) == (reading.terms.term or ())[:2]
+                if not to_end:
+                    self._known = reading.terms.copy()
+                    self._size = reading.size if self._writer is None else self._size
                 if read:
                     yield read
                 await asyncio.sleep(0)
             end = max(end, found.end)
-            self._detector.fetched(loop.time(), heard=heard)
+            if not to_end:
+                self._detector.fetched(loop.time(), heard=heard)
             if found.throttle_s:
                 await asyncio.sleep(found.throttle_s)
 
@@ -205,18 +211,22 @@ class StateLog:
                     return await self._claim(opened)
             except TimeoutError:
                 raise LogUnavailable(f"the cluster takes no claim within {CLAIM_S:g} s") from None
-            except (Unreachable, Unauthenticated) as error:
-                raise LogUnavailable(error.message) from error
 
     async def _claim(self, opened: _Open) -> Term:
+        backoff = Backoff(0.1, 1.0)
         for _ in range(_ATTEMPTS):
-            known = None if self._followed is None else self._followed.terms.copy()
-            reading = await read_to_end(opened.writes, known)
+            reading: TermReading | None = None
+            while reading is None:
+                try:
+                    reading = await read_to_end(opened.writes, None if self._known is None else self._known.copy())
+                except (Unreachable, Unauthenticated, LogUnavailable) as error:
+                    log.debug("no claim yet: %s", error)
+                    opened.writes.look_again()
+                    await backoff.sleep()
             writer = LogWriter(opened.writes, opened.room, self._server, reading)
             term = await writer.claim()
             if term is not None:
                 self._writer = writer
-                self._size = 0 if self._followed is None else self._followed.size
                 return term
         raise Fenced("other servers claim the state log at the same time, again and again")
 
@@ -244,10 +254,9 @@ class StateLog:
                 await asyncio.sleep(due_s)
                 continue
             async with self._leading() as writer:
-                if loop.time() - writer.renewed_at > RENEW_S:
-                    await writer.renew()
-                else:
-                    await writer.write(Kind.HEARTBEAT, [b""])
+                if loop.time() - writer.renewed_at > RENEW_S and await writer.renew_within(self._lead_s / BEATS):
+                    continue
+                await writer.write(Kind.HEARTBEAT, [b""])
 
     async def _write(self, kind: Kind, payloads: Sequence[bytes]) -> int:
         async with self._leading() as writer:

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.client import AsyncReassignmentClient
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, PartitionInfo
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.client.request_routing import connect
@@ -125,6 +125,12 @@ async def _killed(nodes: Sequence[KRaftNode]) -> None:
         await node.kill()
 
 
+async def described(client: AsyncReassignmentClient, topic: str) -> PartitionInfo:
+    found = (await client.describe_topics([topic]))[topic]
+    assert not isinstance(found, KafkaError)
+    return found[0]
+
+
 async def records_of(log: StateLog) -> list[LogRecord]:
     return [one async for some in log.read(to_end=True) for one in some if isinstance(one, LogRecord)]
 
@@ -145,10 +151,9 @@ async def test_kr_5_the_topic_is_created_so_that_it_loses_nothing_and_a_second_s
         await first.claim()
         async with world.log("made", "b") as second:
             assert await second.end() == 1
-        described = await client.describe_topics(["made"])
-        (partition,) = described["made"].values()
-        assert len(partition.replicas) == 3
+        assert len((await described(client, "made")).replicas) == 3
         (configs,) = (await client.describe_configs([(TOPIC, "made")])).values()
+        assert not isinstance(configs, KafkaError)
         found = {one.name: one.value for one in configs}
         wanted = settings_for(3)
         assert {name: found.get(name, wanted[name]) for name in wanted} == wanted
@@ -330,8 +335,7 @@ async def test_kr_5_the_topics_leader_is_killed_and_every_acknowledged_commit_is
             async with world.client() as client:
 
                 async def is_led_by_another() -> bool:
-                    (found,) = (await client.describe_topics(["killed"]))["killed"].values()
-                    return found.leader not in (-1, 2)
+                    return (await described(client, "killed")).leader not in (-1, 2)
 
                 await eventually(is_led_by_another)
 
@@ -351,7 +355,7 @@ async def test_kr_5_the_topic_moves_to_other_brokers_under_commits(world: World)
                 await client.alter_partition_reassignments({("moves", 0): target})
 
                 async def is_there(target: Sequence[int] = target) -> bool:
-                    (found,) = (await client.describe_topics(["moves"]))["moves"].values()
+                    found = await described(client, "moves")
                     return list(found.replicas) == target and len(found.isr) == len(target)
 
                 await eventually(is_there)
