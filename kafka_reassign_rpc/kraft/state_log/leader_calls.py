@@ -25,9 +25,8 @@ NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 76, 100, 103})
 WAIT = frozenset({-1, 2, 7, 8, 13, 14, 15, 16, 19, 20, 38, 51, 56, 78, 89})
 """The cluster cannot do it for now."""
 NOT_ALLOWED = {
-    29: "the topic {topic} to READ, WRITE, DESCRIBE and DELETE",
-    31: "the cluster to DESCRIBE",
-    53: "the transactional id {topic} to WRITE and DESCRIBE",
+    29: "READ, WRITE and DELETE on the topic {topic}",
+    53: "WRITE and DESCRIBE on the transactional id {topic}",
 }
 _EARLIEST = -2
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, PartitionInfo
@@ -25,7 +27,7 @@ from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.kraft.state_log import state_log as state_log_module
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogError, LogLost, LogRefused
-from kafka_reassign_rpc.kraft.state_log.log_format import Kind
+from kafka_reassign_rpc.kraft.state_log.log_format import Claim, Key, Kind, encode_key
 from kafka_reassign_rpc.kraft.state_log.log_reading import LeftOut, LogRecord
 from kafka_reassign_rpc.kraft.state_log.log_topic import settings_for
 from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_batch
@@ -34,8 +36,10 @@ from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, Creat
 from tests.kraft.state_log.proxies import Proxies, add_listener
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
+from tests.stock.ports import kept_ports
 from tests.stock.process import LoggedProcess
 from tests.waiting import eventually
+from tests.watch.kraft_world import CONFIGS, GUEST
 
 pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(300)]
 
@@ -46,13 +50,15 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
-    "auto.create.topics.enable": "false",
+    **{name: value for name, value in CONFIGS.items() if "broker." not in name},
 }
 
 
 class World(NamedTuple):
     nodes: Sequence[KRaftNode]
     proxied: dict[int, int]
+    guests: Sequence[int]
+    """Ports of a listener for a principal without rights."""
 
     @property
     def bootstrap(self) -> str:
@@ -64,6 +70,15 @@ class World(NamedTuple):
 
     def client(self) -> AsyncReassignmentClient:
         return AsyncReassignmentClient(bootstrap_servers=self.bootstrap)
+
+    def allow(self, kind: ResourceType, name: str, operation: ACLOperation) -> None:
+        """Blocks."""
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            found = ACL("User:guest", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(kind, name))
+            admin.create_acls([found])
+        finally:
+            admin.close()
 
     @asynccontextmanager
     async def router(self) -> AsyncIterator[Any]:
@@ -113,9 +128,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     require(RELEASE)
     nodes = kraft_cluster(tmp_path_factory.mktemp("kraft"), IDS, dict.fromkeys(IDS, SETTINGS), version=RELEASE)
     proxied = add_listener(nodes)
+    guests = kept_ports(len(nodes))
+    for node, port in zip(nodes, guests, strict=True):
+        node.properties["listeners"] += f",GUESTS://127.0.0.1:{port}"
+        node.properties["advertised.listeners"] += f",GUESTS://127.0.0.1:{port}"
+        node.properties["listener.security.protocol.map"] += ",GUESTS:SASL_PLAINTEXT"
     asyncio.run(start_all(nodes))
     try:
-        yield World(nodes, proxied)
+        yield World(nodes, proxied, guests)
     finally:
         asyncio.run(_killed(nodes))
 
@@ -235,6 +255,28 @@ async def test_kr_5_of_two_writers_the_former_is_fenced_and_knows_it(world: Worl
             await a.commit([b"3"])
         await b.commit([b"4"])
         assert await committed(a) == [b"1", b"2", b"4"]
+
+
+async def test_kr_5_a_leader_that_no_broker_fences_finds_out_by_offsets(world: World) -> None:
+    """A claim with another producer id, as after the transactional id was forgotten."""
+    async with world.log("unfenced") as a, world.log("unfenced", "b") as b:
+        term = await a.claim()
+        await a.commit([b"1"])
+        claim = Record(
+            encode_key(Key(Kind.CLAIM, 0, 1, goes_on=False)), msgspec.json.encode(Claim("z", term.claim_offset))
+        )
+        calls = a._opened.writes  # type: ignore[union-attr]
+        assert (await calls.produce(encode_batch([claim], 777_777, 0, 0, 0))).error == 0
+        before = a.acknowledged_at
+        writer = a._writer
+        with pytest.raises(Fenced, match="another server"):
+            await a.commit([b"2"])
+        assert writer is not None
+        assert writer.acknowledged_at == before
+        assert await committed(b) == [b"1"]
+        assert (await b.claim()).claim_offset > term.claim_offset
+        await b.commit([b"3"])
+        assert await committed(a) == [b"1", b"3"]
 
 
 class Committer(LoggedProcess):
@@ -532,6 +574,48 @@ async def test_kr_5_a_quota_delays_commits_and_loses_none(world: World) -> None:
             await log.commit([one])
         assert asyncio.get_running_loop().time() - began > 1
         assert await committed(log) == payloads
+
+
+async def test_kr_5_each_right_that_is_missing_is_named_and_those_of_the_page_suffice(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = client_settings({"bootstrap_servers": [f"127.0.0.1:{port}" for port in world.guests], **GUEST})
+    topic, transactional = ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID
+
+    async def trouble() -> str:
+        try:
+            async with StateLog(settings, topic="rights") as log:
+                await log.claim()
+                await log.commit([b"1"])
+                caplog.clear()
+                await log.snapshot([b"1"])
+                return caplog.text
+        except LogRefused as error:
+            return str(error)
+
+    for why, kind, operation in (
+        ("may not see the topic rights", topic, ACLOperation.DESCRIBE),
+        ("cannot be created", topic, ACLOperation.CREATE),
+        ("allow this server DESCRIBE_CONFIGS", topic, ACLOperation.DESCRIBE_CONFIGS),
+        ("allow it WRITE and DESCRIBE there", transactional, ACLOperation.DESCRIBE),
+        ("allow it READ, WRITE and DELETE on the topic rights", topic, ACLOperation.READ),
+        ("allow it WRITE and DESCRIBE on the transactional id rights", transactional, ACLOperation.WRITE),
+        ("allow it READ, WRITE and DELETE on the topic rights", topic, ACLOperation.WRITE),
+        ("stay until the next one", topic, ACLOperation.DELETE),
+    ):
+
+        async def is_named(why: str = why) -> bool:
+            return why in await trouble()
+
+        await eventually(is_named)
+        await asyncio.to_thread(world.allow, kind, "rights", operation)
+
+    async def is_quiet() -> bool:
+        return await trouble() == ""
+
+    await eventually(is_quiet)
+    async with world.log("rights") as log:
+        assert (await records_of(log))[0].kind is Kind.SNAPSHOT
 
 
 async def test_kr_5_the_log_command_prints_what_counts_and_what_does_not(
