@@ -21,14 +21,14 @@ from kafka_reassign_rpc.support.bounded_text import shown
 VERSION = 1
 MOST_BYTES = 128 << 20
 """Of all payloads of a commit: a snapshot of some 500,000 intents."""
-MOST_RECORDS = 100_000
+MOST_RECORDS = 1_000_000
 """Of a commit."""
 LONGEST_NAME = 255
 """Characters of a server's name."""
 LEAST_ROOM = 16 << 10
 """The smallest `max.message.bytes`: below that a snapshot has too many records."""
 _LONGEST_KEY = 64
-_KEY = re.compile(rb"(\d{1,5}):([a-z]{1,16}):(?:(\d{1,6})/(\d{1,6})(\+?))?")
+_KEY = re.compile(rb"(\d{1,5}):([a-z]{1,16}):(?:(\d{1,7})/(\d{1,7})(\+?))?")
 
 
 class Kind(StrEnum):
