@@ -80,9 +80,9 @@ def changes_of(told: Iterable[Config], replicas: int) -> dict[str, tuple[str, st
 
 
 def room_of(told: Iterable[Config]) -> int:
-    """Of `max.message.bytes`."""
+    """Of a batch: `max.message.bytes`, and never more than Kafka's default, since larger ones keep the event loop."""
     has = next((one.value for one in told if one.name == ROOM), None)
-    return int(has) if has is not None and has.isdigit() else MAX_MESSAGE_BYTES
+    return min(int(has), MAX_MESSAGE_BYTES) if has is not None and has.isdigit() else MAX_MESSAGE_BYTES
 
 
 def command(topic: str, replicas: int) -> str:

@@ -231,7 +231,9 @@ class StateLog:
         raise Fenced("other servers claim the state log at the same time, again and again")
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
-        """Returns the offset of its first record once it is durable; it is repeated until then. Raises Fenced, LogLost;
+        """Few large payloads cost less than many small ones.
+
+        Returns the offset of its first record once it is durable; it is repeated until then. Raises Fenced, LogLost;
         ValueError for more than a commit may have. A commit that fails or is cancelled is in doubt, and ends the term.
         """
         return await self._write(Kind.COMMIT, payloads)

@@ -28,7 +28,8 @@ from kafka_reassign_rpc.kraft.state_log import state_log as state_log_module
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogError, LogLost, LogRefused
 from kafka_reassign_rpc.kraft.state_log.log_format import Claim, Key, Kind, encode_key
-from kafka_reassign_rpc.kraft.state_log.log_reading import LeftOut, LogRecord
+from kafka_reassign_rpc.kraft.state_log.log_reading import LeftOut, LogRecord, TermReading
+from kafka_reassign_rpc.kraft.state_log.log_tail import fetch
 from kafka_reassign_rpc.kraft.state_log.log_topic import settings_for
 from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_batch
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
@@ -490,6 +491,31 @@ async def test_kr_5_a_topic_that_is_deleted_or_created_anew_is_a_lost_log(world:
         with pytest.raises(LogLost):
             await a.commit([b"into another topic"])
         assert "another one has its name" in str(await following)
+
+
+async def test_kr_5_records_that_are_missing_at_either_end_or_are_others_are_a_lost_log(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with world.log("short") as a, world.log("short", "b") as b:
+        await a.claim()
+        for number in range(3):
+            await a.commit([str(number).encode()])
+        calls = a._opened.writes  # type: ignore[union-attr]
+        end = await a.end()
+        beyond, others = TermReading(end + 1), TermReading(end)
+        others.leader_epoch = 1_000
+        for reading, why in ((beyond, f"ends before offset {end + 1}"), (others, "other records before offset")):
+            with pytest.raises(LogLost, match=why):
+                await fetch(calls, reading, 0)
+        await calls.delete_before(2)
+        for act in (b.claim, lambda: records_of(b)):
+            with pytest.raises(LogLost, match="begins at offset 2 without a snapshot"):
+                await act()
+        arguments = ["log", "--bootstrap-server", world.bootstrap, "--topic", "short"]
+        assert await asyncio.to_thread(main, arguments) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "without a snapshot" in line
+        assert "stop the servers, keep a copy of the topic" in line
 
 
 async def _next_error(log: StateLog) -> LogError:
