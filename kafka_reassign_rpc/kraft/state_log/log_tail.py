@@ -29,17 +29,16 @@ class Fetch(NamedTuple):
 async def fetch(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetch:
     """What follows `at`. Raises RecordsDeleted, LogLost, LogRefused, LogUnavailable, Unreachable."""
     found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
-    if found.error == _OUT_OF_RANGE and at.leader_epoch >= 0:  # the leader may have forgotten that epoch
-        found = await calls.fetch(at.position, -1, wait_ms)
     if found.error == _OUT_OF_RANGE:
         first = await calls.first_offset()
         if first > at.position:
             raise RecordsDeleted(first)
-        raise LogLost(f"the state log ends before offset {at.position}, which was acknowledged; {DAMAGED}")
-    if found.diverges:
+        if first == at.position and at.leader_epoch >= 0:  # nothing is left of the epoch before it
+            found = await calls.fetch(at.position, -1, wait_ms)
+    if found.diverges or found.error == _OUT_OF_RANGE:
         raise LogLost(
-            f"the state log has other records before offset {at.position} than those that were acknowledged: a broker"
-            f" has lost its disk, or an unclean election was held; {DAMAGED}"
+            f"the state log does not have the records before offset {at.position} that were acknowledged: brokers have"
+            f" lost their disks, or an unclean election was held; {DAMAGED}"
         )
     if found.error:
         if found.error in NOT_LEADER:

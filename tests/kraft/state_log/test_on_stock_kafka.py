@@ -502,10 +502,10 @@ async def test_kr_5_records_that_are_missing_at_either_end_or_are_others_are_a_l
             await a.commit([str(number).encode()])
         calls = a._opened.writes  # type: ignore[union-attr]
         end = await a.end()
-        beyond, others = TermReading(end + 1), TermReading(end)
-        others.leader_epoch = 1_000
-        for reading, why in ((beyond, f"ends before offset {end + 1}"), (others, "other records before offset")):
-            with pytest.raises(LogLost, match=why):
+        for position, leader_epoch in ((end + 1, -1), (end + 1, 0), (end, 1_000)):
+            reading = TermReading(position)
+            reading.leader_epoch = leader_epoch
+            with pytest.raises(LogLost, match=f"does not have the records before offset {position} that"):
                 await fetch(calls, reading, 0)
         await calls.delete_before(2)
         for act in (b.claim, lambda: records_of(b)):
