@@ -140,7 +140,7 @@ def _record(data: bytes, pos: int, delta: int) -> tuple[Record, int]:
     headers, pos = _read_varint(data, pos)
     for _ in range(headers):
         if pos >= end:
-            break
+            raise BadBatch("a record lacks headers")
         _, pos = _read_bytes(data, pos, end)
         _, pos = _read_bytes(data, pos, end)
     if headers < 0 or pos != end:
@@ -151,7 +151,7 @@ def _record(data: bytes, pos: int, delta: int) -> tuple[Record, int]:
 def _read_bytes(data: bytes, pos: int, end: int) -> tuple[bytes, int]:
     """Null is empty."""
     size, pos = _read_varint(data, pos)
-    if size > end - pos:
+    if not -1 <= size <= end - pos:
         raise BadBatch("a key, value or header is longer than its record")
     after = pos + max(size, 0)
     return data[pos:after], after

@@ -97,6 +97,7 @@ def test_kr_5_a_claim_drops_what_the_leader_before_has_not_finished() -> None:
     topic.write(Kind.COMMIT, [b"2"], A2)
     assert topic.commits() == [(b"2",)]
     (left,) = [one for one in topic.read() if isinstance(one, LeftOut)]
+    assert (left.producer_id, left.epoch) == A1
     assert (left.offset, left.why) == (
         first,
         f"an unfinished commit: 2 of {len(cut(Kind.COMMIT, [LONG], ROOM))} records",
@@ -160,11 +161,22 @@ def test_kr_5_a_log_whose_beginning_was_deleted_is_lost() -> None:
     topic = Topic()
     claim = topic.claim(A1)
     topic.write(Kind.COMMIT, [b"1"], A1)
-    offset = topic.snapshot(claim, [LONG, b"1"], A1)
+    offset = topic.snapshot(claim, [b"1", LONG], A1)
+    assert offset + 1 not in [one.base_offset for one in topic.fetched()], "a start within a batch is tried, too"
     for start in (1, offset + 1, topic.end - 1):
         topic.delete_before(start)
         with pytest.raises(LogLost, match=f"begins at offset {start} without a snapshot"):
             topic.read()
+
+
+def test_kr_5_batches_that_come_twice_count_once() -> None:
+    """A Fetch answer begins with the batch in which its offset lies."""
+    topic = Topic()
+    topic.claim(A1)
+    topic.write(Kind.COMMIT, [LONG], A1)
+    reading = LogReading()
+    found = [one for batch in topic.fetched() for one in [*reading.take(batch), *reading.take(batch)]]
+    assert found == topic.read()
 
 
 def test_kr_5_a_gap_between_offsets_is_a_loss() -> None:

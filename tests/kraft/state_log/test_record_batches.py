@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.kraft.state_log.record_batches import (
 )
 
 RECORDS = st.lists(st.builds(Record, st.binary(max_size=80), st.binary(max_size=400)), min_size=1, max_size=20)
-OFFSET_BYTES, COVERED_FROM = 8, 21
+CRC_AT, COVERED_FROM = 17, 21
 
 
 @given(st.binary(max_size=400), st.integers(0, 60))
@@ -80,20 +81,31 @@ def test_kr_5_damaged_bytes_are_refused_or_give_the_same_records(
     )
 
 
-def test_kr_5_garbage_with_a_right_checksum_is_refused() -> None:
-    """As a broker's disk or a stranger's client could hold it: all lengths that a record has are tried."""
+def test_kr_5_a_changed_bit_of_what_the_checksum_covers_is_found() -> None:
+    whole = encode_batch([Record(b"key", b"value"), Record(b"", b"x" * 40)], 1, 0, 0, 0)
+    for at in range(CRC_AT, len(whole)):
+        for bit in range(8):
+            data = bytearray(whole)
+            data[at] ^= 1 << bit
+            with pytest.raises(BadBatch):
+                assert not [records(one) for one in batches(bytes(data))]
+
+
+def test_kr_5_wrong_lengths_under_a_right_checksum_are_refused() -> None:
+    """As a stranger's client could make them: each length of a record has every other value of one byte."""
     whole = encode_batch([Record(b"key", b"value")], 1, 0, 0, 0)
-    for at in range(BATCH_BYTES, len(whole)):
-        for to in (0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF):
+    size, delta, key, value, headers = (BATCH_BYTES + one for one in (0, 3, 4, 8, 14))
+    for at in (size, delta, key, value, headers):
+        for to in {*range(256)} - {whole[at]}:
             data = bytearray(whole)
             data[at] = to
-            data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+            data[CRC_AT:COVERED_FROM] = crc32c(bytes(data[COVERED_FROM:])).to_bytes(4, "big")
             (batch,) = batches(bytes(data))
             try:
-                (one,) = records(batch)
+                found = records(batch)
             except BadBatch:
                 continue
-            assert len(one.key) + len(one.value) <= len(b"keyvalue"), at
+            raise AssertionError((at - BATCH_BYTES, to, found))
 
 
 def test_kr_5_sequences_begin_anew_after_the_largest_number() -> None:
