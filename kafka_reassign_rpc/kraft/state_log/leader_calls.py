@@ -28,7 +28,7 @@ NOT_ALLOWED = {
     29: "READ, WRITE and DELETE on the topic {topic}",
     53: "WRITE and DESCRIBE on the transactional id {topic}",
 }
-_EARLIEST = -2
+_EARLIEST, _LATEST = -2, -1
 
 
 class Produced(NamedTuple):
@@ -146,8 +146,17 @@ class LeaderCalls:
 
     async def first_offset(self) -> int:
         """Raises LogUnavailable."""
+        return await self._offset(_EARLIEST)
+
+    async def end_offset(self) -> int:
+        """Behind the last durable record. Only the leader tells it, where a Fetch is answered by followers, too, which
+        may lag. Raises LogUnavailable.
+        """
+        return await self._offset(_LATEST)
+
+    async def _offset(self, timestamp: int) -> int:
         of_topic = ListOffsetsRequest.ListOffsetsTopic
-        partition = of_topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=_EARLIEST)
+        partition = of_topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=0, topics=[of_topic(name=self.topic, partitions=[partition])]
         )

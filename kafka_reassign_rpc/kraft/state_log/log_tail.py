@@ -57,8 +57,8 @@ async def read_to_end(calls: LeaderCalls, reading: TermReading | None) -> TermRe
     """All that is durable by now, from `reading` on, which advances; None: from the first record on. Raises as `fetch`,
     without RecordsDeleted.
     """
-    at, end = reading, -1
-    while at is None or at.position < end or end < 0:
+    at, end = reading, await calls.end_offset()
+    while at is None or at.position < end:
         if at is None:
             at = TermReading(await calls.first_offset())
         try:
@@ -66,7 +66,6 @@ async def read_to_end(calls: LeaderCalls, reading: TermReading | None) -> TermRe
         except RecordsDeleted as deleted:
             at = TermReading(deleted.first)
             continue
-        end = max(end, found.end)
         for batch in found.batches:
             at.take(batch)
     return at

@@ -253,11 +253,9 @@ class LogWriter:
     async def _find(self, sequence: int) -> int | None:
         """The offset of this producer's batch, if it is durable."""
         reading, wanted, found = self._reading.copy(), (*self._producer, sequence), None
-        end = reading.position + 1
+        end = await self._calls.end_offset()
         while reading.position < end:
-            some = await self._fetched(reading)
-            end = some.end
-            for batch in some.batches:
+            for batch in (await self._fetched(reading)).batches:
                 if batch.base_offset >= self._reading.position and batch[5:8] == wanted:
                     found = batch.base_offset
                 reading.take(batch)

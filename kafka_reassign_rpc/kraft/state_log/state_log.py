@@ -148,7 +148,7 @@ class StateLog:
         while not to_end or end < 0 or reading is None or reading.terms.position < end:
             try:
                 if reading is None:
-                    reading = LogReading(await calls.first_offset())
+                    reading, end = LogReading(await calls.first_offset()), await calls.end_offset()
                 found = await fetch(calls, reading.terms, 0 if to_end else wait_ms)
             except RecordsDeleted as deleted:
                 reading = LogReading(deleted.first)
@@ -174,7 +174,6 @@ class StateLog:
                 if read:
                     yield read
                 await asyncio.sleep(0)
-            end = max(end, found.end)
             if not to_end:
                 self._detector.fetched(loop.time(), heard=heard)
             if found.throttle_s:
@@ -184,7 +183,7 @@ class StateLog:
         """The offset behind the last durable record."""
         calls = self._is_open().reads
         try:
-            return (await fetch(calls, TermReading(await calls.first_offset()), 0)).end
+            return await calls.end_offset()
         except (Unreachable, Unauthenticated) as error:
             raise LogUnavailable(error.message) from error
 
@@ -193,9 +192,26 @@ class StateLog:
         loop = asyncio.get_running_loop()
         while True:
             due_s = self._detector.due_in_s(loop.time())
-            if due_s <= 0:
+            if due_s > 0:
+                await asyncio.sleep(min(due_s, self._lead_s / 40))
+            elif await self._has_read_all():
                 return
-            await asyncio.sleep(min(due_s, self._lead_s / 40))
+            else:
+                self._detector.failed()
+
+    async def _has_read_all(self) -> bool:
+        """A follower that is cut off from the leader answers fetches, too."""
+        opened = self._is_open()
+        try:
+            end = await opened.writes.end_offset()
+        except (Unreachable, Unauthenticated, LogUnavailable) as error:
+            log.debug("nobody is replaced, since the leader of the topic does not answer: %s", error)
+            opened.writes.look_again()
+            return False
+        if self._known is not None and self._known.position >= end:
+            return True
+        opened.reads.look_again()
+        return False
 
     # Writing
 

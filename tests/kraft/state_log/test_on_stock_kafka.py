@@ -9,21 +9,18 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import ACLOperation, ResourceType
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, PartitionInfo
+from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import TOPIC
-from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.kraft.state_log import state_log as state_log_module
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogError, LogLost, LogRefused
@@ -33,8 +30,9 @@ from kafka_reassign_rpc.kraft.state_log.log_tail import fetch
 from kafka_reassign_rpc.kraft.state_log.log_topic import settings_for
 from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_batch
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
-from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, CreateTopicsRequest, DeleteTopicsRequest
+from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest
 from tests.kraft.state_log.proxies import Proxies, add_listener
+from tests.kraft.state_log.world import LEAD_S, Committer, World, committed, described, records_of
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
 from tests.stock.ports import kept_ports
@@ -46,82 +44,12 @@ pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(300)]
 
 RELEASE = os.environ.get("KAFKA_VERSION", VERSION)
 IDS = (1, 2, 3)
-LEAD_S = 2.0
 SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     **{name: value for name, value in CONFIGS.items() if "broker." not in name},
 }
-
-
-class World(NamedTuple):
-    nodes: Sequence[KRaftNode]
-    proxied: dict[int, int]
-    guests: Sequence[int]
-    """Ports of a listener for a principal without rights."""
-
-    @property
-    def bootstrap(self) -> str:
-        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-
-    def log(self, topic: str, server: str = "a", *, bootstrap: str | None = None, **more: Any) -> StateLog:
-        settings = client_settings({"bootstrap_servers": bootstrap or self.bootstrap, "client_id": server})
-        return StateLog(settings, topic=topic, server=server, **{"lead_s": LEAD_S, **more})
-
-    def client(self) -> AsyncReassignmentClient:
-        return AsyncReassignmentClient(bootstrap_servers=self.bootstrap)
-
-    def allow(self, kind: ResourceType, name: str, operation: ACLOperation) -> None:
-        """Blocks."""
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
-            found = ACL("User:guest", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(kind, name))
-            admin.create_acls([found])
-        finally:
-            admin.close()
-
-    @asynccontextmanager
-    async def router(self) -> AsyncIterator[Any]:
-        router = await connect(client_settings({"bootstrap_servers": self.bootstrap}))
-        try:
-            yield router
-        finally:
-            await router.close()
-
-    async def create(self, topic: str, assignment: Sequence[Sequence[int]], **configs: str) -> None:
-        creatable = CreateTopicsRequest.CreatableTopic
-        one = creatable(
-            name=topic,
-            num_partitions=-1,
-            replication_factor=-1,
-            assignments=[
-                creatable.CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
-                for index, brokers in enumerate(assignment)
-            ],
-            configs=[
-                creatable.CreatableTopicConfig(name=name.replace("_", "."), value=value)
-                for name, value in configs.items()
-            ],
-        )
-        request = CreateTopicsRequest(topics=[one], timeout_ms=20_000, validate_only=False)
-        async with self.router() as router:
-            (made,) = (await router.ask_any(lambda _: request, CreateTopicsRequest)).topics
-            assert made.error_code == 0, made.error_message
-
-    async def delete(self, topic: str) -> None:
-        request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=20_000)
-        async with self.router() as router:
-            await router.ask_any(
-                lambda version: (
-                    request
-                    if version < 6
-                    else DeleteTopicsRequest(
-                        topics=[DeleteTopicsRequest.DeleteTopicState(name=topic, topic_id=None)], timeout_ms=20_000
-                    )
-                ),
-                DeleteTopicsRequest,
-            )
 
 
 @pytest.fixture(scope="module")
@@ -144,27 +72,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 async def _killed(nodes: Sequence[KRaftNode]) -> None:
     for node in nodes:
         await node.kill()
-
-
-async def described(client: AsyncReassignmentClient, topic: str) -> PartitionInfo:
-    found = (await client.describe_topics([topic]))[topic]
-    assert not isinstance(found, KafkaError)
-    return found[0]
-
-
-async def records_of(log: StateLog) -> list[LogRecord]:
-    return [one async for some in log.read(to_end=True) for one in some if isinstance(one, LogRecord)]
-
-
-async def committed(log: StateLog) -> list[bytes]:
-    """The state that a reader has at the end: a snapshot replaces what came before it."""
-    state: list[bytes] = []
-    for one in await records_of(log):
-        if one.kind is Kind.SNAPSHOT:
-            state = list(one.payloads)
-        elif one.kind is Kind.COMMIT:
-            state += one.payloads
-    return state
 
 
 async def test_kr_5_the_topic_is_created_so_that_it_loses_nothing_and_a_second_server_finds_it(world: World) -> None:
@@ -283,18 +190,6 @@ async def test_kr_5_a_leader_that_no_broker_fences_finds_out_by_offsets(world: W
         assert (await b.claim()).claim_offset > term.claim_offset
         await b.commit([b"3"])
         assert await committed(a) == [b"1", b"3"]
-
-
-class Committer(LoggedProcess):
-    def __init__(self, world: World, folder: Path, topic: str) -> None:
-        super().__init__(folder / f"{topic}.log")
-        command = [sys.executable, "-m", "tests.kraft.state_log.committer", world.bootstrap, topic, str(LEAD_S)]
-        self.launch(command)
-
-    def acknowledged(self) -> list[bytes]:
-        return [
-            line.split()[1] for line in self.printed().splitlines() if line.startswith(b"acked") and b" " in line[6:]
-        ]
 
 
 async def _takes_over(log: StateLog) -> None:
