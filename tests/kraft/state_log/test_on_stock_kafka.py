@@ -9,9 +9,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -32,7 +31,16 @@ from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_bat
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest
 from tests.kraft.state_log.proxies import Proxies, add_listener
-from tests.kraft.state_log.world import LEAD_S, Committer, World, committed, described, records_of
+from tests.kraft.state_log.world import (
+    LEAD_S,
+    Committer,
+    World,
+    commits_during,
+    committed,
+    described,
+    records_of,
+    takes_over,
+)
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
 from tests.stock.ports import kept_ports
@@ -192,21 +200,6 @@ async def test_kr_5_a_leader_that_no_broker_fences_finds_out_by_offsets(world: W
         assert await committed(a) == [b"1", b"3"]
 
 
-async def _takes_over(log: StateLog) -> None:
-    async def follow() -> None:
-        async for _ in log.follow():
-            pass
-
-    following = asyncio.create_task(follow())
-    try:
-        await log.silence()
-        await log.claim()
-    finally:
-        following.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await following
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 async def test_kr_5_a_leader_that_is_killed_or_frozen_is_replaced_and_a_woken_one_is_fenced(
     world: World, tmp_path: Path, number: signal.Signals
@@ -215,7 +208,7 @@ async def test_kr_5_a_leader_that_is_killed_or_frozen_is_replaced_and_a_woken_on
     async with world.log(topic, "b") as log:
         leader = Committer(world, tmp_path, topic)
         await leader.wait_for_line(re.compile(rb"acked 20 "))
-        waiting = asyncio.create_task(_takes_over(log))
+        waiting = asyncio.create_task(takes_over(log))
         await leader.wait_for_line(re.compile(rb"acked 60 "))
         assert not waiting.done(), "a leader that writes is not replaced"
         leader.send(number)
@@ -233,18 +226,6 @@ async def test_kr_5_a_leader_that_is_killed_or_frozen_is_replaced_and_a_woken_on
         assert before == [str(one).encode() for one in range(len(before))]
         assert leader.acknowledged() == before[: len(leader.acknowledged())]
         assert found[found.index(b"new") :] == [b"new"]
-
-
-async def commits_during(log: StateLog, disturbance: Awaitable[Any], least: int = 50) -> list[bytes]:
-    """Commits until the disturbance is over, and `least`; what was acknowledged."""
-    done = asyncio.ensure_future(disturbance)
-    payloads: list[bytes] = []
-    while not done.done() or len(payloads) < least:
-        payload = str(len(payloads)).encode() * (1 if len(payloads) % 10 else 30_000)
-        await log.commit([payload])
-        payloads.append(payload)
-    await done
-    return payloads
 
 
 async def test_kr_5_lost_answers_make_no_commit_twice(world: World) -> None:

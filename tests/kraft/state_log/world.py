@@ -1,7 +1,9 @@
 """What the tests of the state log on stock brokers share: the cluster, and what a reader sees."""
 
+import asyncio
+import contextlib
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,3 +124,30 @@ class Committer(LoggedProcess):
         return [
             line.split()[1] for line in self.printed().splitlines() if line.startswith(b"acked") and b" " in line[6:]
         ]
+
+
+async def takes_over(log: StateLog) -> None:
+    async def follow() -> None:
+        async for _ in log.follow():
+            pass
+
+    following = asyncio.create_task(follow())
+    try:
+        await log.silence()
+        await log.claim()
+    finally:
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+
+
+async def commits_during(log: StateLog, disturbance: Awaitable[Any], least: int = 50) -> list[bytes]:
+    """Commits until the disturbance is over, and `least`; what was acknowledged."""
+    done = asyncio.ensure_future(disturbance)
+    payloads: list[bytes] = []
+    while not done.done() or len(payloads) < least:
+        payload = str(len(payloads)).encode() * (1 if len(payloads) % 10 else 30_000)
+        await log.commit([payload])
+        payloads.append(payload)
+    await done
+    return payloads
