@@ -1,6 +1,7 @@
 """The service in front of a cluster in KRaft mode, which keeps the truth about replicas, ISRs and leaders itself.
 
 front/           the listener for admin clients in front of the cluster
+state_log/       a topic of the cluster with what the service has decided: the fence between servers, too
 upstream/        what the cluster is asked, and what it is told
 round_records    what is durable of a round, as JSON
 intents          what the state log says, replayed: moves, the queue, failures, memories of throttles
