@@ -33,6 +33,7 @@ from benchmarks import (
     secured,
     small_jobs,
     sooner,
+    state_log,
     status_page,
     steps,
     stock_brokers,
@@ -73,6 +74,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "sooner": sooner.run,
     "workers": workers.run,
     "steps": steps.run,
+    "state-log": state_log.run,
     "stock": stock_brokers.run,
 }
 

@@ -2,12 +2,15 @@
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in its own process, which makes its memory measurable: on Spark, as by default, and without.
+Each plan runs in its own process, which makes its memory measurable: in one process without Spark, and on Spark as by
+default, in turns.
 """
 
 import asyncio
+import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,19 +26,25 @@ from kafka_reassign_rpc.cli.spark_arguments import LOCAL
 from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.human_units import duration
 
-SIZES = ((30_000, 30), (300_000, 60), (1_000_000, 200))
+SIZES = ((42, 6), (10_000, 30), (100_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
 GOALS = {"heal": (), "drain": (0, 1), "rebalance": ()}
 """The brokers of each goal."""
-MASTERS = (LOCAL, NO_SPARK)
+MASTERS = (NO_SPARK, LOCAL)
+ROUNDS = 3
+"""The table has the medians, by CPU."""
+_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of Linux: the parent of processes whose own has ended."""
 _LOOK_EVERY_S = 0.5
+_LEAST_RATIO_OF_S = 0.5
+"""Of fewer CPU seconds no ratio is shown."""
 LIMIT_S = 1800.0
 """Limit for one plan: three times the limit of a million partitions on an idle machine."""
 
 
 class Measured(NamedTuple):
-    """One plan: `cpu` and `wall` in seconds, `peak` in bytes, and `found`, the figures that the process printed at its
-    end.
+    """One plan: `wall`, `cpu` and `start` in seconds, `peak` in bytes, and `found`, what the process printed at its
+    end. `start`: what of `cpu` imports and the start of Spark took.
     """
 
     goal: str
@@ -43,23 +52,24 @@ class Measured(NamedTuple):
     partitions: int
     wall: float
     cpu: float
+    start: float
     peak: int
     found: dict[str, Any]
 
 
 async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
-    """The table of all sizes; with `quick` only the smallest."""
+    """The table of all sizes; with `quick` the two smallest, once."""
     rows = []
-    smaller: dict[tuple[str, str], Measured] = {}
-    for partitions, brokers in SIZES[:1] if quick else SIZES:
+    for partitions, brokers in SIZES[:2] if quick else SIZES:
         for goal in GOALS:
             path = directory / f"{goal}-{partitions}"
             await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=int(goal == "heal"))
-            for master in MASTERS:
-                measured = await asyncio.to_thread(measure, path, goal, master)
-                rows.append(_row(measured, smaller.get((goal, master))))
-                smaller[goal, master] = measured
+            measured: dict[str, list[Measured]] = {master: [] for master in MASTERS}
+            for master in MASTERS * (1 if quick else ROUNDS):
+                measured[master].append(await asyncio.to_thread(measure, path, goal, master))
                 await asyncio.to_thread(shutil.rmtree, _plan_path(path))
+            here, on_spark = (_middle(measured[master]) for master in MASTERS)
+            rows += [_row(here, None), _row(on_spark, here)]
             await asyncio.to_thread(shutil.rmtree, path)
     return show("Plans on this machine", HEADER, rows, NOTES)
 
@@ -70,7 +80,8 @@ HEADER = (
     "master",
     "wall",
     "CPU",
-    "growth",
+    "of it start",
+    "over none",
     "memory",
     "rounds",
     "moves",
@@ -81,11 +92,11 @@ HEADER = (
     "after",
 )
 NOTES = (
-    "growth: CPU for each partition, over that of the row with fewer partitions; memory: at its",
-    "peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker",
-    "(moves for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for each broker;",
-    "time/bound: that over what the busiest broker needs for the same moves; before, after: the broker furthest from",
-    "its target of bytes. Wall and CPU include the verification.",
+    "CPU: of all processes, Java included; of it start: imports and Spark's start; over none: the rest, over the rest",
+    "without Spark; memory: at its peak; copied/bound: bytes copied over those that any plan must copy for the same",
+    "bytes on each broker (moves for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for",
+    "each broker; time/bound: that over what the busiest broker needs for the same moves; before, after: the broker",
+    "furthest from its target of bytes. Wall and CPU include the verification.",
 )
 
 
@@ -95,11 +106,11 @@ def measure(path: Path, goal: str, master: str, limit_s: float = LIMIT_S) -> Mea
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.pipeline", str(path), goal, master], stdout=subprocess.PIPE, text=True
     )
-    peak, used, late = 0, dict[int, float](), False
+    peak, late = 0, False
     with process:
         try:
             while process.poll() is None and not late:
-                peak = max(peak, look(process.pid, used))
+                peak = max(peak, look(process.pid))
                 late = time.perf_counter() - began > limit_s
                 time.sleep(_LOOK_EVERY_S)
         finally:
@@ -109,23 +120,30 @@ def measure(path: Path, goal: str, master: str, limit_s: float = LIMIT_S) -> Mea
         assert process.stdout is not None
         out = process.stdout.read()
     if late:
-        raise RuntimeError(f"the plan of {path} took more than {limit_s:.0f} s, {sum(used.values()):.0f} s of CPU")
+        raise RuntimeError(f"the plan of {path} took more than {limit_s:.0f} s")
     if process.returncode:
         raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
     found = json.loads(out.splitlines()[-1])
-    return Measured(goal, master, found["partitions"], wall, sum(used.values()), peak, found)
+    return Measured(goal, master, found["partitions"], wall, found["cpu"], found["start"], peak, found)
 
 
-def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
+def _middle(measured: list[Measured]) -> Measured:
+    return sorted(measured, key=lambda one: one.cpu)[len(measured) // 2]
+
+
+def _row(measured: Measured, here: Measured | None) -> tuple[str, ...]:
+    """`here`: the same plan without Spark."""
     found = measured.found
-    growth = measured.cpu / measured.partitions / (smaller.cpu / smaller.partitions) if smaller else None
     return (
         f"{measured.partitions:,}",
         measured.goal,
         measured.master,
-        f"{measured.wall:.0f} s",
-        f"{measured.cpu:.0f} s",
-        "-" if growth is None else f"{growth:.2f}x",
+        f"{measured.wall:.1f} s",
+        f"{measured.cpu:.1f} s",
+        f"{measured.start:.1f} s",
+        "-"
+        if here is None or here.cpu - here.start < _LEAST_RATIO_OF_S
+        else f"{(measured.cpu - measured.start) / (here.cpu - here.start):.2f}x",
         f"{measured.peak / 2**30:.1f} GiB",
         str(found["rounds"]),
         f"{found['moves']:,}",
@@ -137,14 +155,10 @@ def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
     )
 
 
-def look(root: int, used: dict[int, float]) -> int:
-    """Memory of a process and all its descendants in bytes; shared pages are divided among them (Linux: PSS).
-
-    Writes the CPU seconds of each process so far into `used`.
-    """
+def look(root: int) -> int:
+    """Memory of a process and all its descendants in bytes; shared pages are divided among them (Linux: PSS)."""
     total = 0
-    for pid, seconds in family(root).items():
-        used[pid] = seconds
+    for pid in family(root):
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except OSError:
@@ -182,6 +196,15 @@ def _kill(root: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def _cpu_of_all() -> float:
+    """Of this process and all that it started, which have ended or end now."""
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def _plan_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-plan")
 
@@ -197,18 +220,23 @@ def _plan(path: Path, goal: str, master: str) -> None:
         if not text.startswith("batch"):
             print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     began = time.perf_counter()
     wanted = Goal(GoalKind(goal), GOALS[goal])
     job = PlanJob(path, _plan_path(path), wanted, chooses_cap=True)
     if master == NO_SPARK:
+        start = time.process_time()
         summary = plan_job.run_here(job, say)
     else:
         from kafka_reassign_rpc.pipeline.spark_session import session
 
         rows = snapshot_files.count_partitions(path)
         with session("benchmark", master=master, rows=rows, in_python=True) as spark:
+            start = sum(family(os.getpid()).values())
             summary = plan_job.run(spark, job, say)
     found = {
+        "cpu": _cpu_of_all(),
+        "start": start,
         "partitions": summary.partitions,
         "rounds": summary.rounds,
         "moves": summary.moves,

@@ -48,6 +48,7 @@ COMMANDS_WITH_EXIT_CODES = (
     "check",
     "status",
     "leave",
+    "log",
     "health",
     "export",
     "plan",

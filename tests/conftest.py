@@ -57,7 +57,7 @@ ON_SPARK = (
     "tests/pipeline/test_same_results",
     "tests/pipeline/test_verify_topics",
     "tests/pipeline/test_table_stamps",
-    "tests/pipeline/test_verify_here",
+    "tests/pipeline/test_verify_changed_plans",
     "tests/pipeline/test_killed_workers",
     "tests/pipeline/test_odd_figures",
 )

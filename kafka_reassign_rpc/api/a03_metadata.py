@@ -24,7 +24,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with
@@ -45,7 +44,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import rest
 
 _FIRST_WITH_ID_FIELD = 10
 FIRST_WITH_TOPIC_IDS = 12
@@ -67,45 +66,45 @@ class _Missing(NamedTuple):
     code: int
 
 
-def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Answer:
     try:
-        return (yield from _with_topics(node, request, ctx))
+        return await _with_topics(node, request, ctx)
     except BrokerNotAvailable as error:
         # a client believes that no other brokers exist than the answer shows
-        asked = yield from _asked(request.topics or (), ctx.api_version)
-        missing = yield from _not_now(asked, ctx)
-        return (yield from _message(node, (), missing, request, ctx, 0 if missing else error.code))
+        asked = await _asked(request.topics or (), ctx.api_version)
+        missing = await _not_now(asked, ctx)
+        return await _message(node, (), missing, request, ctx, 0 if missing else error.code)
 
 
-def _not_now(asked: _Asked, ctx: RequestContext) -> Steps[list[_Missing]]:
+async def _not_now(asked: _Asked, ctx: RequestContext) -> list[_Missing]:
     found = [_Missing(None, topic_id, LeaderNotAvailable.code) for topic_id in asked.ids]
     for name in asked.names:
         may = _may_describe(ctx.access, name)
         found.append(_Missing(name, ZERO_UUID, LeaderNotAvailable.code if may else TopicAuthorizationFailed.code))
-        yield
+        await rest()
     return found
 
 
-def _with_topics(node: Node, request: MetadataRequest, ctx: RequestContext) -> Work[Answer]:
+async def _with_topics(node: Node, request: MetadataRequest, ctx: RequestContext) -> Answer:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
-        known = yield from known_topics(node, None)
-        visible = yield from _visible(known, ctx.access)
-        return (yield from _message(node, visible, (), request, ctx))
-    asked = yield from _asked(wanted, version)
+        known = await known_topics(node, None)
+        visible = await _visible(known, ctx.access)
+        return await _message(node, visible, (), request, ctx)
+    asked = await _asked(wanted, version)
     # ids count before names, as in Kafka; resolving them needs the topics
-    known = yield from known_topics(node, None if asked.ids else asked.names)
-    return (yield from _answer(node, known, asked, request, ctx))
+    known = await known_topics(node, None if asked.ids else asked.names)
+    return await _answer(node, known, asked, request, ctx)
 
 
-def _visible(known: Mapping[str, Topic], access: Access) -> Steps[list[Topic]]:
+async def _visible(known: Mapping[str, Topic], access: Access) -> list[Topic]:
     visible = list(filter(is_visible, known.values()))
     if access.unlimited:
         return visible
     found = []
     for topic in visible:
-        yield
+        await rest()
         if _may_describe(access, topic.name, told=False):
             found.append(topic)
     return found
@@ -115,7 +114,7 @@ def _may_describe(access: Access, name: str, *, told: bool = True) -> bool:
     return access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=told)
 
 
-def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> Steps[_Asked]:
+async def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> _Asked:
     """Raises InvalidRequest."""
     names: dict[str, None] = {}
     ids: dict[UUID, None] = {}
@@ -132,15 +131,15 @@ def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int)
             nameless = True
         else:
             names[name] = None
-        yield
+        await rest()
     if nameless and not ids:
         raise InvalidRequest("A topic needs a name or a topic ID")
     return _Asked(list(names), list(ids))
 
 
-def _answer(
+async def _answer(
     node: Node, known: Mapping[str, Topic], asked: _Asked, request: MetadataRequest, ctx: RequestContext
-) -> Steps[Answer]:
+) -> Answer:
     found: list[Topic] = []
     missing: list[_Missing] = []
     denied: list[_Missing] = []
@@ -154,7 +153,7 @@ def _answer(
                 found.append(topic)
             else:
                 denied.append(_Missing(None, topic_id, TopicAuthorizationFailed.code))
-            yield
+            await rest()
     else:
         for name in asked.names:
             topic = known.get(name)
@@ -165,8 +164,8 @@ def _answer(
             else:
                 code = UnknownTopicOrPartition.code if is_valid_name(name) else InvalidTopic.code
                 missing.append(_Missing(name, ZERO_UUID, code))
-            yield
-    return (yield from _message(node, found, [*missing, *denied], request, ctx))
+            await rest()
+    return await _message(node, found, [*missing, *denied], request, ctx)
 
 
 def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | None]:
@@ -177,14 +176,14 @@ def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | 
     return by_id.get
 
 
-def _message(
+async def _message(
     node: Node,
     found: Sequence[Topic],
     missing: Sequence[_Missing],
     request: MetadataRequest,
     ctx: RequestContext,
     error_code: int = 0,
-) -> Steps[Answer]:
+) -> Answer:
     endpoints = node.nodes(ctx.listener)
     version = ctx.api_version
     operations = (
@@ -205,7 +204,7 @@ def _message(
     topics = (_topic(version, topic, alive, operations) for topic in found)
     unknown = (_failed_topic(version, *one, operations) for one in missing)
     partitions = sum(len(topic.partitions) for topic in found)
-    return answer_with(answer, "topics", chain(topics, unknown), len(found) + len(missing), partitions)
+    return await answer_with(answer, "topics", chain(topics, unknown), len(found) + len(missing), partitions)
 
 
 def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
@@ -270,12 +269,12 @@ def _fields_of_topic(version: int) -> Callable[[Mapping[str, object]], tuple[obj
     return in_order(_Topic, version)
 
 
-def fail(request: MetadataRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: MetadataRequest, version: int, error: KafkaError) -> Answer:
     """As in Kafka, an answer in which all topics have failed has "" for a null name."""
     asked = request.topics or ()
     answer = MetadataResponse(version=version, throttle_time_ms=0, brokers=[], error_code=error.code)
     topics = (_failed_topic(version, t.name or "", t.topic_id or ZERO_UUID, error.code) for t in asked)
-    return answer_with(answer, "topics", topics, len(asked))
+    return await answer_with(answer, "topics", topics, len(asked))
 
 
 API = Api(

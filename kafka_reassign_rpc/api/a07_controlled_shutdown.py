@@ -6,15 +6,14 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
-from kafka_reassign_rpc.support.turns import Work, waited
 
 _Partition = ControlledShutdownResponse.RemainingPartition
 
 
-def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> Work[ControlledShutdownResponse]:
+async def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> ControlledShutdownResponse:
     controller = required_controller(node)
     epoch = request.broker_epoch if ctx.api_version >= 2 else -1
-    remaining = yield from waited(controller.controlled_shutdown(request.broker_id, epoch))
+    remaining = await controller.controlled_shutdown(request.broker_id, epoch)
     return ControlledShutdownResponse(
         version=ctx.api_version,
         error_code=0,

@@ -18,7 +18,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -34,7 +33,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
-from kafka_reassign_rpc.support.turns import Steps, Work
 
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
@@ -51,13 +49,13 @@ CHARACTERS_PER_ITEM = 20
 """To hash so many characters of a key takes as long as to build one element of the answer."""
 
 
-def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Answer:
     topic = _TOPICS.get(request.key_type)
     if topic is None:
         _check_share(request, ctx)
         raise CoordinatorNotAvailable
-    known = yield from known_topics(node, [topic])
-    return (yield from _answer(node, known.get(topic), request, ctx))
+    known = await known_topics(node, [topic])
+    return await _answer(node, known.get(topic), request, ctx)
 
 
 def _check_share(request: FindCoordinatorRequest, ctx: RequestContext) -> None:
@@ -67,7 +65,7 @@ def _check_share(request: FindCoordinatorRequest, ctx: RequestContext) -> None:
     ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
 
 
-def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Steps[Answer]:
+async def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Answer:
     keys = request.coordinator_keys if ctx.api_version >= _FIRST_WITH_KEYS else [request.key]
     alive = {endpoint.id: endpoint for endpoint in node.nodes(ctx.listener)}
     leaders: dict[int, int] = {}
@@ -77,7 +75,7 @@ def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ct
     def keeper(key: str) -> NodeEndpoint:
         return alive.get(leaders.get(partition_for(key, len(leaders)), -1), _NOBODY) if leaders else _NOBODY
 
-    return _message(ctx.api_version, keys, keeper, CoordinatorNotAvailable(), _denial(request, ctx.access))
+    return await _message(ctx.api_version, keys, keeper, CoordinatorNotAvailable(), _denial(request, ctx.access))
 
 
 def _denial(request: FindCoordinatorRequest, access: Access) -> Callable[[str], KafkaError | None]:
@@ -96,13 +94,13 @@ def partition_for(key: str, partitions: int) -> int:
     return 0 if hashed == 1 << 31 else hashed % partitions
 
 
-def _message(
+async def _message(
     version: int,
     keys: Sequence[str],
     keeper: Callable[[str], NodeEndpoint],
     error: KafkaError,
     denial: Callable[[str], KafkaError | None] = lambda _key: None,
-) -> Steps[Answer]:
+) -> Answer:
     """Keys that no broker coordinates get `error`, those that the caller may not ask for what `denial` gives."""
 
     def fields(key: str) -> dict[str, Any]:
@@ -126,12 +124,12 @@ def _message(
     fields_of = in_order(_Coordinator, version)
     coordinators = (fields_of({"key": key, **fields(key)}) for key in keys)
     characters = sum(map(len, keys)) // CHARACTERS_PER_ITEM
-    return (yield from answer_with(answer, "coordinators", coordinators, len(keys), characters))
+    return await answer_with(answer, "coordinators", coordinators, len(keys), characters)
 
 
-def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> Answer:
     keys = request.coordinator_keys if version >= _FIRST_WITH_KEYS else [request.key]
-    return _message(version, keys, lambda _key: _NOBODY, error)
+    return await _message(version, keys, lambda _key: _NOBODY, error)
 
 
 API = Api(

@@ -20,7 +20,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
@@ -45,7 +44,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from kafka_reassign_rpc.support.slices import emptied
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
@@ -60,32 +59,30 @@ _CONFIGS = 30
 Outcome = KafkaError | CreatedTopic
 
 
-def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
-    needed = yield from _needed(request)
-    unknown = yield from waited(node.unknown_settings(needed, request.timeout_ms))
+    needed = await _needed(request)
+    unknown = await node.unknown_settings(needed, request.timeout_ms)
     controller = required_controller(node)  # since it has waited
     counts = Counter(topic.name for topic in request.topics)
     known = node.topics_now()
     if known is None:
-        known = yield from waited(node.topics(list(counts)))
+        known = await node.topics(list(counts))
     outcomes: dict[str, Outcome] = {}
-    brokers = yield from waited(node.live_brokers(answered=TIERED_STORAGE in needed))
-    accepted = yield from _accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers)
+    brokers = await node.live_brokers(answered=TIERED_STORAGE in needed)
+    accepted = await _accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers)
     # Before anything is created: once it is, nothing may fail any more.
-    layers = (yield from waited(node.topic_layers())) if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
+    layers = await node.topic_layers() if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
     controller = required_controller(node)  # since it has waited
     quota = mutation_quota(node, ctx, 6)
     if accepted:
-        created = yield from waited(
-            controller.create_topics(
-                list(accepted.values()),
-                validate_only=validate_only,
-                quota=quota,
-                timeout_ms=request.timeout_ms,
-                ctx=ctx,
-            )
+        created = await controller.create_topics(
+            list(accepted.values()),
+            validate_only=validate_only,
+            quota=quota,
+            timeout_ms=request.timeout_ms,
+            ctx=ctx,
         )
         outcomes.update(created)
     same: list[list[_Config]] = []
@@ -104,7 +101,7 @@ def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Wor
     def may_show(name: str) -> bool:
         return ctx.access.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, told=False)
 
-    answer = _message(
+    answer = await _message(
         ctx.api_version,
         ((topic.name, outcomes[topic.name]) for topic in request.topics),
         len(request.topics),
@@ -112,12 +109,11 @@ def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Wor
         may_show,
         throttle_ms=quota.throttle_time_ms(),
     )
-    answered = yield from answer
-    yield from emptied(accepted, outcomes)
-    return answered
+    await in_turns(emptied(accepted, outcomes))
+    return answer
 
 
-def _accepted(
+async def _accepted(
     node: Node,
     request: CreateTopicsRequest,
     counts: Mapping[str, int],
@@ -126,12 +122,12 @@ def _accepted(
     access: Access,
     unknown: Collection[str],
     brokers: LiveBrokers,
-) -> Steps[dict[str, NewTopic]]:
+) -> dict[str, NewTopic]:
     """The topics that the controller is asked to create. The errors of the others go into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
     may_all = access.may_on_cluster(AclOperation.CREATE, told=False)
     for topic in request.topics:
-        yield
+        await rest()
         if counts[topic.name] > 1:
             outcomes[topic.name] = InvalidRequest(_DUPLICATE)
             continue
@@ -149,13 +145,13 @@ def _accepted(
     return accepted
 
 
-def _needed(request: CreateTopicsRequest) -> Steps[list[str]]:
+async def _needed(request: CreateTopicsRequest) -> list[str]:
     needed: dict[str, None] = {}
     for topic in request.topics:
         needed.update(dict.fromkeys(_settings_of(topic)))
         if topic.configs:
             needed[TIERED_STORAGE] = None
-        yield
+        await rest()
     return list(needed)
 
 
@@ -167,7 +163,7 @@ def _settings_of(topic: CreateTopicsRequest.CreatableTopic) -> Iterator[str]:
         yield "default.replication.factor"
 
 
-def _message(
+async def _message(
     version: int,
     outcomes: Iterable[tuple[str, Outcome]],
     size: int,
@@ -175,11 +171,11 @@ def _message(
     may_show: Callable[[str], bool] = lambda _name: True,
     *,
     throttle_ms: int = 0,
-) -> Steps[Answer]:
+) -> Answer:
     topics = (_result(version, name, outcome, configs, may_show) for name, outcome in outcomes)
     answer = CreateTopicsResponse(version=version, throttle_time_ms=throttle_ms)
     items = size * (_CONFIGS if version >= _FIRST_WITH_CONFIGS else 1)
-    return answer_with(answer, "topics", topics, size, items)
+    return await answer_with(answer, "topics", topics, size, items)
 
 
 def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
@@ -281,9 +277,9 @@ def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
     )
 
 
-def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> Answer:
     results = ((topic.name, error) for topic in request.topics)
-    return _message(version, results, len(request.topics), lambda _name: None)
+    return await _message(version, results, len(request.topics), lambda _name: None)
 
 
 API = Api(

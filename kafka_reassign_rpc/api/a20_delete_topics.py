@@ -19,7 +19,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -37,7 +36,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka_reassign_rpc.support.slices import emptied
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
 _FIRST_WITH_DISABLED = 3
@@ -47,12 +46,12 @@ NameOrId = tuple[str | None, UUID]
 Outcome = tuple[str | None, UUID, KafkaError | None]
 
 
-def _asked(request: DeleteTopicsRequest, version: int) -> Steps[list[NameOrId]]:
+async def _asked(request: DeleteTopicsRequest, version: int) -> list[NameOrId]:
     """A topic that is named twice is answered twice, and deleted once."""
     asked: list[NameOrId] = []
     for one in _named(request, version):
         asked.append(one)
-        yield
+        await rest()
     return asked
 
 
@@ -66,40 +65,40 @@ def _size(request: DeleteTopicsRequest, version: int) -> int:
     return len(request.topic_names if version < _FIRST_WITH_IDS else request.topics)
 
 
-def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
-        return (yield from _all(request, ctx.api_version, TopicDeletionDisabled()))
-    asked = yield from _asked(request, ctx.api_version)
-    outcomes, throttle_ms = yield from _delete(node, controller, asked, request.timeout_ms, ctx)
-    answer = yield from _answer(ctx.api_version, outcomes, len(asked), throttle_ms=throttle_ms)
-    yield from emptied(asked)
+        return await _all(request, ctx.api_version, TopicDeletionDisabled())
+    asked = await _asked(request, ctx.api_version)
+    outcomes, throttle_ms = await _delete(node, controller, asked, request.timeout_ms, ctx)
+    answer = await _answer(ctx.api_version, outcomes, len(asked), throttle_ms=throttle_ms)
+    await in_turns(emptied(asked))
     return answer
 
 
-def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Steps[Answer]:
+async def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Answer:
     results = (_result(version, *outcome) for outcome in outcomes)
     answer = DeleteTopicsResponse(version=version, throttle_time_ms=throttle_ms)
-    return answer_with(answer, "responses", results, size)
+    return await answer_with(answer, "responses", results, size)
 
 
-def _all(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Steps[Answer]:
+async def _all(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Answer:
     """As often as the request names a topic."""
-    return _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
+    return await _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
 
 
-def _delete(
+async def _delete(
     node: Node, controller: ControllerPort, asked: list[NameOrId], timeout_ms: int, ctx: RequestContext
-) -> Work[tuple[Iterator[Outcome], int]]:
+) -> tuple[Iterator[Outcome], int]:
     """The outcome of each topic, and how long the client should wait, in ms."""
     known = node.topics_now()
     if known is None:
-        known = yield from waited(node.topics(None))
-    names, existing, denied = yield from _names(node, asked, known, ctx.access)
+        known = await node.topics(None)
+    names, existing, denied = await _names(node, asked, known, ctx.access)
     quota = mutation_quota(node, ctx, 5)
     deleted: Mapping[str, KafkaError | None] = {}
     if existing:
-        deleted = yield from waited(controller.delete_topics(existing, quota=quota, timeout_ms=timeout_ms, ctx=ctx))
+        deleted = await controller.delete_topics(existing, quota=quota, timeout_ms=timeout_ms, ctx=ctx)
 
     def outcomes() -> Iterator[Outcome]:
         for one, name in zip(asked, names, strict=True):
@@ -116,9 +115,9 @@ def _delete(
     return outcomes(), quota.throttle_time_ms()
 
 
-def _names(
+async def _names(
     node: Node, asked: list[NameOrId], known: Mapping[str, Topic], access: Access
-) -> Steps[tuple[list[str | None], list[str], dict[NameOrId, Outcome]]]:
+) -> tuple[list[str | None], list[str], dict[NameOrId, Outcome]]:
     """The name of each topic, None if no topic has the id; the existing topics that the caller may delete, each once;
     and the outcomes of those that he may not.
     """
@@ -136,7 +135,7 @@ def _names(
                 denied[name, topic_id] = refusal
             elif is_visible(known.get(found)):
                 existing[found] = None
-        yield
+        await rest()
     return names, list(existing), denied
 
 
@@ -156,8 +155,8 @@ def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | 
     return _Result(version=version, name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
-def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Handled:
-    return _all(request, version, error)
+async def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Answer:
+    return await _all(request, version, error)
 
 
 API = Api(

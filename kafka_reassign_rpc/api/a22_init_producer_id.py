@@ -18,12 +18,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TransactionalIdAuthorizationFailed,
 )
 from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
-from kafka_reassign_rpc.support.turns import Work, waited
 
 _FIRST_WITH_PRODUCER, _NONE = 3, -1
 
 
-def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> Work[InitProducerIdResponse]:
+async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
     access = ctx.access
     if request.transactional_id is not None:
         if not access.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
@@ -39,7 +38,7 @@ def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> W
     if controller is None:
         raise CoordinatorLoadInProgress
     try:
-        producer_id = yield from waited(controller.producer_id())
+        producer_id = await controller.producer_id()
     except NotController as error:  # producers do not expect NOT_CONTROLLER
         raise CoordinatorLoadInProgress from error
     return InitProducerIdResponse(

@@ -16,21 +16,20 @@ from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclPerm
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.turns import Work, waited
 
 _Resource = DescribeAclsResponse.DescribeAclsResource
 _Description = _Resource.AclDescription
 
 
-def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Answer:
     acls = acls_of(node, "No Authorizer is configured on the broker")
     version = ctx.api_version
-    found = yield from waited(acls.find(binding_filter(request, version)))
+    found = await acls.find(binding_filter(request, version))
     if any(map(_is_unknown, found.values())):
         raise UnknownServerError("Contain UNKNOWN elements")
     answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message="")
     resources = (_resource(version, pattern, entries) for pattern, entries in found.items())
-    return (yield from answer_with(answer, "resources", resources, len(found), sum(map(len, found.values()))))
+    return await answer_with(answer, "resources", resources, len(found), sum(map(len, found.values())))
 
 
 def _is_unknown(entries: Sequence[AccessControlEntry]) -> bool:

@@ -16,7 +16,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
@@ -35,28 +34,28 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import CreateAclsRequest, CreateAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _Creation = CreateAclsRequest.AclCreation
 _Result = CreateAclsResponse.AclCreationResult
 
 
-def handle(node: Node, request: CreateAclsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: CreateAclsRequest, ctx: RequestContext) -> Answer:
     acls = acls_of(node, "No Authorizer is configured.")
-    asked = yield from _bindings(request, ctx.api_version)
-    created = iter((yield from waited(acls.create([one for one in asked if isinstance(one, AclBinding)], ctx))))
+    asked = await _bindings(request, ctx.api_version)
+    created = iter(await acls.create([one for one in asked if isinstance(one, AclBinding)], ctx))
     outcomes = [next(created) if isinstance(one, AclBinding) else one for one in asked]
-    return (yield from _answer(ctx.api_version, outcomes))
+    return await _answer(ctx.api_version, outcomes)
 
 
-def _bindings(request: CreateAclsRequest, version: int) -> Steps[list[AclBinding | KafkaError]]:
+async def _bindings(request: CreateAclsRequest, version: int) -> list[AclBinding | KafkaError]:
     found: list[AclBinding | KafkaError] = []
     for creation in request.creations:
         try:
             found.append(_binding(creation, version))
         except InvalidRequest as error:
             found.append(error.as_answer())
-        yield
+        await rest()
     return found
 
 
@@ -88,19 +87,19 @@ def _binding(asked: _Creation, version: int) -> AclBinding:
     return AclBinding(pattern, entry)
 
 
-def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
+async def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Answer:
     fields = in_order(_Result, version)
     results = (
         fields({"error_code": code_of(error), "error_message": "" if error is None else message_of(error)})
         for error in outcomes
     )
-    return answer_with(CreateAclsResponse(version=version, throttle_time_ms=0), "results", results, len(outcomes))
+    return await answer_with(CreateAclsResponse(version=version, throttle_time_ms=0), "results", results, len(outcomes))
 
 
-def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> Answer:
     refused = in_order(_Result, version)({"error_code": error.code, "error_message": error.message})
     count = len(request.creations)
-    return answer_with(
+    return await answer_with(
         CreateAclsResponse(version=version, throttle_time_ms=0), "results", repeat(refused, count), count
     )
 

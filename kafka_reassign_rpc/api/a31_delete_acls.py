@@ -17,7 +17,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
@@ -28,25 +27,25 @@ from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
 _Matching = _Result.DeleteAclsMatchingAcl
 
 
-def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) -> Answer:
     acls = acls_of(node, "No Authorizer is configured.")
-    deleted = yield from waited(acls.delete((yield from _filters(request, ctx.api_version)), ctx))
+    deleted = await acls.delete(await _filters(request, ctx.api_version), ctx)
     answer = DeleteAclsResponse(version=ctx.api_version, throttle_time_ms=0)
     results = (_result(ctx.api_version, matching) for matching in deleted)
-    return (yield from answer_with(answer, "filter_results", results, len(deleted), sum(map(len, deleted))))
+    return await answer_with(answer, "filter_results", results, len(deleted), sum(map(len, deleted)))
 
 
-def _filters(request: DeleteAclsRequest, version: int) -> Steps[list[AclBindingFilter]]:
+async def _filters(request: DeleteAclsRequest, version: int) -> list[AclBindingFilter]:
     found = []
     for one in request.filters:
         found.append(binding_filter(one, version))
-        yield
+        await rest()
     return found
 
 
@@ -71,12 +70,12 @@ def _result(version: int, matching: Sequence[DeletedAcl]) -> InParts:
     return InParts(_Result(version=version, error_code=0, error_message=None), "matching_acls", len(matching), acls)
 
 
-def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> Answer:
     refused = in_order(_Result, version)(
         {"error_code": error.code, "error_message": error.message, "matching_acls": ()}
     )
     count = len(request.filters)
-    return answer_with(
+    return await answer_with(
         DeleteAclsResponse(version=version, throttle_time_ms=0), "filter_results", repeat(refused, count), count
     )
 

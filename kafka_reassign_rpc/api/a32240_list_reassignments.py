@@ -24,7 +24,7 @@ from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListR
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.counted import first_of
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import rest
 
 _Topic = ListReassignmentsResponse.ListedTopic
 
@@ -32,19 +32,19 @@ SHOWN_UNKNOWN = 10
 """Partitions that an error message names."""
 
 
-def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     asked = request.topic_partitions
     if asked is None:
-        return (yield from _listed(controller, None, None))
-    wanted = yield from existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
-    unknown = yield from _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
-    return (yield from _listed(controller, wanted, unknown))
+        return await _listed(controller, None, None)
+    wanted = await existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
+    unknown = await _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
+    return await _listed(controller, wanted, unknown)
 
 
-def _unknown(
+async def _unknown(
     asked: Iterable[tuple[str, Sequence[int]]], known: Mapping[str, Collection[int]]
-) -> Steps[KafkaError | None]:
+) -> KafkaError | None:
     first: list[str] = []
     count = 0
     for name, index in ((name, index) for name, indexes in asked for index in indexes):
@@ -52,15 +52,15 @@ def _unknown(
             count += 1
             if count <= SHOWN_UNKNOWN:
                 first.append(f"{shortened(name)}-{index}")
-        yield
+        await rest()
     if not count:
         return None
     return UnknownTopicOrPartition(f"There is no partition {first_of(first, SHOWN_UNKNOWN, of=count)}.")
 
 
-def _listed(
+async def _listed(
     controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None, error: KafkaError | None
-) -> Steps[Answer]:
+) -> Answer:
     """Takes all values from the controller at once: the next commit changes them."""
     found = [
         (topic.name, ids)
@@ -77,7 +77,7 @@ def _listed(
         InParts(_Topic(version=0, topic=name), "topic_reassignments", len(moves), moves) for name, moves in found
     )
     answer = _answer(error)
-    return answer_with(answer, "reassignments", elements, len(found), sum(len(moves) for _, moves in found))
+    return await answer_with(answer, "reassignments", elements, len(found), sum(len(moves) for _, moves in found))
 
 
 def _answer(error: KafkaError | None) -> ListReassignmentsResponse:

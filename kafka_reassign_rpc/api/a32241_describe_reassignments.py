@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
-from kafka_reassign_rpc.support.turns import Steps
+from kafka_reassign_rpc.support.turns import rest
 
 _DESCRIPTION = struct.Struct(">qqiq")
 _REPLICA = struct.Struct(">iqB")
@@ -40,11 +40,11 @@ Asked = dict[str, dict[int, int | set[int]]]
 has several: a hundred thousand sets would take long to free."""
 
 
-def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext) -> Steps[Encoded]:
+async def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext) -> Encoded:
     controller = required_controller(node)
     asked: Asked | None = None
     if request.topic_reassignments is not None:
-        asked = yield from _asked(request.topic_reassignments)
+        asked = await _asked(request.topic_reassignments)
     listed = []
     for topic, indexes in controller.list_reassignments(asked):
         ordered = indexes if asked is None else filter(frozenset(indexes).__contains__, asked[topic.name])
@@ -53,14 +53,14 @@ def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestConte
     found: list[bytes] = []
     for name, throttles, partitions in listed:
         for index, partition in partitions:
-            yield
+            await rest()
             id_ = None if partition.move is None else partition.move.id
             if id_ is not None and (asked is None or _is_asked(asked[name][index], id_)):
                 found.append(encode_description(name, index, partition, throttles))
     return Encoded([NO_ERROR + uvarint(len(found) + 1), *in_pieces(found), b"\x00"])
 
 
-def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:
+async def _asked(topics: Sequence[_AskedTopic]) -> Asked:
     asked: Asked = {}
     for topic in topics:
         of_topic = asked.setdefault(topic.topic, {})
@@ -70,8 +70,8 @@ def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:
                 known.add(move.reassignment_id)
             elif known != move.reassignment_id:
                 of_topic[move.partition_id] = {known, move.reassignment_id}
-            yield
-        yield
+            await rest()
+        await rest()
     return asked
 
 

@@ -5,11 +5,10 @@ from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, Encoded, Reques
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.vendor_table import ASK
 from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, AskDocumentResponse
-from kafka_reassign_rpc.support.turns import Work
 
 
-def handle(node: Node, request: AskDocumentRequest, ctx: RequestContext) -> Work[Encoded]:
-    return ASK.answered(node, request.document, request.body, ctx)
+async def handle(node: Node, request: AskDocumentRequest, ctx: RequestContext) -> Encoded:
+    return await ASK.answered(node, request.document, request.body, ctx)
 
 
 API = Api(

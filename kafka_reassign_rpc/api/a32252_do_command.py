@@ -5,11 +5,10 @@ from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, Encoded, Reques
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.vendor_table import DO
 from kafka_reassign_rpc.protocol.messages import DoCommandRequest, DoCommandResponse
-from kafka_reassign_rpc.support.turns import Work
 
 
-def handle(node: Node, request: DoCommandRequest, ctx: RequestContext) -> Work[Encoded]:
-    return DO.answered(node, request.command, request.body, ctx)
+async def handle(node: Node, request: DoCommandRequest, ctx: RequestContext) -> Encoded:
+    return await DO.answered(node, request.command, request.body, ctx)
 
 
 API = Api(

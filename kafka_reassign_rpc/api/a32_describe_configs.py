@@ -17,7 +17,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.config_changes import (
@@ -44,7 +43,7 @@ from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 ENTRIES = 30
 """About so many configs has a topic."""
@@ -79,18 +78,18 @@ class _RequestedResource(NamedTuple):
     error: KafkaError | None
 
 
-def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Answer:
     of_broker = ConfigLayers(
-        own=dict((yield from waited(node.configs.get(BROKERS, str(node.node_id))))),
-        defaults=dict((yield from waited(node.configs.get(BROKERS, DEFAULT)))),
+        own=dict(await node.configs.get(BROKERS, str(node.node_id))),
+        defaults=dict(await node.configs.get(BROKERS, DEFAULT)),
         static=node.static_configs,
     )
-    wanted = yield from _wanted(request)
-    allowed, denied = yield from _divided(wanted, ctx.access)
+    wanted = await _wanted(request)
+    allowed, denied = await _divided(wanted, ctx.access)
     asks_topics = any(resource.type == ConfigResourceType.TOPIC for resource, _ in allowed)
-    of_topic = (yield from waited(node.topic_layers())) if asks_topics else ConfigLayers()
+    of_topic = await node.topic_layers() if asks_topics else ConfigLayers()
     layers = _Layers(of_broker, of_topic, of_server=node.settings is not None)
-    asked = [*(yield from waited(map_bounded(partial(_ask, node), allowed))), *denied]
+    asked = [*await map_bounded(partial(_ask, node), allowed), *denied]
     of_topics: dict[None, list[_Entry]] = {}
 
     def results() -> Iterator[_Result]:
@@ -98,21 +97,20 @@ def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> 
             yield _result(request, ctx.api_version, one, layers, of_topics)
 
     answer = DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0)
-    answered = answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
-    return (yield from answered)
+    return await answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
 
 
-def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:
+async def _wanted(request: DescribeConfigsRequest) -> list[_Wanted]:
     """Keeps each of many resources once: every mention of one costs some kilobytes of answer."""
     wanted: list[_Wanted] = []
     for one in request.resources:
         keys = frozenset(one.configuration_keys) if one.configuration_keys else None
         wanted.append((ConfigResource(one.resource_type, one.resource_name), keys))
-        yield
+        await rest()
     return wanted if len(wanted) <= SMALL else list(dict.fromkeys(wanted))
 
 
-def _divided(wanted: Sequence[_Wanted], access: Access) -> Steps[tuple[list[_Wanted], list[_RequestedResource]]]:
+async def _divided(wanted: Sequence[_Wanted], access: Access) -> tuple[list[_Wanted], list[_RequestedResource]]:
     allowed: list[_Wanted] = []
     denied: list[_RequestedResource] = []
     for one in wanted:
@@ -121,7 +119,7 @@ def _divided(wanted: Sequence[_Wanted], access: Access) -> Steps[tuple[list[_Wan
             allowed.append(one)
         else:
             denied.append(_RequestedResource(one[0], None, {}, error))
-        yield
+        await rest()
     return allowed, denied
 
 
@@ -243,10 +241,10 @@ def _failed(version: int, resource: ConfigResource, error: KafkaError) -> _Resul
     )
 
 
-def fail(request: DescribeConfigsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: DescribeConfigsRequest, version: int, error: KafkaError) -> Answer:
     failed = (_failed(version, ConfigResource(r.resource_type, r.resource_name), error) for r in request.resources)
     answer = DescribeConfigsResponse(version=version, throttle_time_ms=0)
-    return answer_with(answer, "results", failed, len(request.resources))
+    return await answer_with(answer, "results", failed, len(request.resources))
 
 
 API = Api(

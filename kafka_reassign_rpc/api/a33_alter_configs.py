@@ -10,7 +10,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.config_changes import (
@@ -26,13 +25,12 @@ from kafka_reassign_rpc.api.config_changes import (
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
-from kafka_reassign_rpc.support.turns import Work
 
 _Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Work[Answer]:
-    return (yield from alter_resources(node, request, AlterConfigsResponse, _wanted, ctx))
+async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Answer:
+    return await alter_resources(node, request, AlterConfigsResponse, _wanted, ctx)
 
 
 def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:
@@ -41,8 +39,8 @@ def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConf
     return WantedConfigs(replacing(wanted), frozenset(wanted), replaces=True)
 
 
-def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Handled:
-    return refuse_all(request, AlterConfigsResponse, version, error)
+async def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Answer:
+    return await refuse_all(request, AlterConfigsResponse, version, error)
 
 
 API = Api(

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.api.ports import LogDir, Node
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 NO_LOG_DIRS = (LogDir(path="none", replicas=(), total_bytes=0, usable_bytes=0),)
 
@@ -30,35 +30,35 @@ _Dir = DescribeLogDirsResponse.DescribeLogDirsResult
 _Topic = _Dir.DescribeLogDirsTopic
 
 
-def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> Answer:
     dirs: Sequence[LogDir] = NO_LOG_DIRS
     if node.log_dirs is not None:
-        wanted = None if request.topics is None else (yield from _wanted(request.topics))
-        dirs = yield from node.log_dirs.describe(wanted)
+        wanted = None if request.topics is None else await _wanted(request.topics)
+        dirs = await in_turns(node.log_dirs.describe(wanted))
     found = []
     for each in dirs:
-        topics = yield from _by_topic(each)
+        topics = await _by_topic(each)
         found.append(_dir(ctx.api_version, each, topics))
     answer = DescribeLogDirsResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0)
-    return (yield from answer_with(answer, "results", found, len(found), sum(len(each.replicas) for each in dirs)))
+    return await answer_with(answer, "results", found, len(found), sum(len(each.replicas) for each in dirs))
 
 
-def _wanted(asked: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[dict[str, set[int]]]:
+async def _wanted(asked: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> dict[str, set[int]]:
     wanted: dict[str, set[int]] = {}
     for topic in asked:
         of_topic = wanted.setdefault(topic.topic, set())
         for some in pieces(topic.partitions, NUMBERS):
             of_topic.update(some)
-            yield
+            await rest()
     return wanted
 
 
-def _by_topic(log_dir: LogDir) -> Steps[dict[str, list[tuple[object, ...]]]]:
+async def _by_topic(log_dir: LogDir) -> dict[str, list[tuple[object, ...]]]:
     topics: dict[str, list[tuple[object, ...]]] = {}
     for replica in log_dir.replicas:
         # the fields in order: much cheaper than an object for each
         topics.setdefault(replica.topic, []).append(replica[1:])
-        yield
+        await rest()
     return topics
 
 

@@ -15,7 +15,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
@@ -23,38 +22,35 @@ from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
-def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     counts = Counter(topic.name for topic in request.topics)
     outcomes: dict[str, KafkaError | None] = {
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
-    accepted = yield from _accepted(request, outcomes, ctx.access)
+    accepted = await _accepted(request, outcomes, ctx.access)
     quota = mutation_quota(node, ctx, 3)
     if accepted:
-        done = yield from waited(
-            controller.create_partitions(
-                list(accepted.values()),
-                validate_only=request.validate_only,
-                quota=quota,
-                timeout_ms=request.timeout_ms,
-                ctx=ctx,
-            )
+        done = await controller.create_partitions(
+            list(accepted.values()),
+            validate_only=request.validate_only,
+            quota=quota,
+            timeout_ms=request.timeout_ms,
+            ctx=ctx,
         )
         outcomes.update(done)
     results = ((name, outcomes[name]) for name in counts)
-    answer = _message(ctx.api_version, results, len(counts), throttle_ms=quota.throttle_time_ms())
-    return (yield from answer)
+    return await _message(ctx.api_version, results, len(counts), throttle_ms=quota.throttle_time_ms())
 
 
-def _accepted(
+async def _accepted(
     request: CreatePartitionsRequest, outcomes: dict[str, KafkaError | None], access: Access
-) -> Steps[dict[str, NewPartitions]]:
+) -> dict[str, NewPartitions]:
     """The errors of topics that the caller may not ALTER go into `outcomes`."""
     accepted = {}
     for topic in request.topics:
@@ -62,7 +58,7 @@ def _accepted(
             outcomes[topic.name] = TopicAuthorizationFailed("The topic authorization is failed.")
         if topic.name not in outcomes:
             accepted[topic.name] = _new_partitions(topic)
-        yield
+        await rest()
     return accepted
 
 
@@ -71,20 +67,20 @@ def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> New
     return NewPartitions(topic=topic.name, count=topic.count, assignments=assignments)
 
 
-def _message(
+async def _message(
     version: int, outcomes: Iterable[tuple[str, KafkaError | None]], size: int, *, throttle_ms: int = 0
-) -> Steps[Answer]:
+) -> Answer:
     results = (
         _Result(version=version, name=name, error_code=code_of(error), error_message=message_of(error))
         for name, error in outcomes
     )
     answer = CreatePartitionsResponse(version=version, throttle_time_ms=throttle_ms)
-    return answer_with(answer, "results", results, size)
+    return await answer_with(answer, "results", results, size)
 
 
-def fail(request: CreatePartitionsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: CreatePartitionsRequest, version: int, error: KafkaError) -> Answer:
     names = dict.fromkeys(t.name for t in request.topics)
-    return _message(version, ((name, error) for name in names), len(names))
+    return await _message(version, ((name, error) for name in names), len(names))
 
 
 API = Api(

@@ -19,7 +19,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -29,7 +28,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.slices import emptied
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -38,55 +37,52 @@ _Topic = ElectLeadersResponse.ReplicaElectionResult
 _Partition = _Topic.PartitionResult
 
 
-def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     kind = request.election_type if ctx.api_version >= 1 else PREFERRED
     if kind not in {PREFERRED, UNCLEAN}:
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
     wanted = None
     if request.topic_partitions is not None:
-        wanted = yield from _wanted(request.topic_partitions)
-    results: Sequence[ItemResult] = yield from waited(
-        controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
-    )
-    by_topic = yield from _by_topic(results, everything=wanted is None)
-    answer = _answer(ctx.api_version, 0, by_topic)
-    answered = yield from answer
-    yield from emptied(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list)))
-    return answered
+        wanted = await _wanted(request.topic_partitions)
+    results: Sequence[ItemResult] = await controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
+    by_topic = await _by_topic(results, everything=wanted is None)
+    answer = await _answer(ctx.api_version, 0, by_topic)
+    await in_turns(emptied(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list))))
+    return answer
 
 
-def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[TopicPartition]]:
+async def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> list[TopicPartition]:
     wanted: dict[TopicPartition, None] = {}
     for topic in asked:
-        yield
+        await rest()
         for index in topic.partitions:
-            yield
+            await rest()
             wanted[TopicPartition(topic.topic, index)] = None
     listed: list[TopicPartition] = []
     for name in wanted:
         listed.append(name)
-        yield
+        await rest()
     return listed
 
 
-def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:
+async def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> dict[str, list[ItemResult]]:
     """`everything`: leaves out those that needed no election."""
     topics: dict[str, list[ItemResult]] = {}
     for result in results:
         if not (everything and isinstance(result[2], ElectionNotNeeded)):
             topics.setdefault(result[0], []).append(result)
-        yield
+        await rest()
     return topics
 
 
-def _answer(version: int, code: int, topics: Mapping[str, Sequence[ItemResult]]) -> Steps[Answer]:
+async def _answer(version: int, code: int, topics: Mapping[str, Sequence[ItemResult]]) -> Answer:
     elements = (
         InParts(_Topic(version=version, topic=topic), "partition_result", len(results), _partitions(version, results))
         for topic, results in topics.items()
     )
     answer = ElectLeadersResponse(version=version, throttle_time_ms=0, error_code=code)
-    return answer_with(answer, "replica_election_results", elements, len(topics), sum(map(len, topics.values())))
+    return await answer_with(answer, "replica_election_results", elements, len(topics), sum(map(len, topics.values())))
 
 
 def _partitions(version: int, results: Iterable[ItemResult]) -> Iterator[tuple[object, ...]]:
@@ -95,12 +91,12 @@ def _partitions(version: int, results: Iterable[ItemResult]) -> Iterator[tuple[o
         yield fields({"partition_id": index, "error_code": code_of(error), "error_message": message_of(error)})
 
 
-def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> Answer:
     asked = request.topic_partitions or ()
     top = 0 if asked and isinstance(error, NotController) else error.code
     results = ((topic.topic, index, error) for topic in asked for index in topic.partitions)
-    by_topic = yield from _by_topic(results, everything=False)
-    return (yield from _answer(version, top, by_topic))
+    by_topic = await _by_topic(results, everything=False)
+    return await _answer(version, top, by_topic)
 
 
 API = Api(

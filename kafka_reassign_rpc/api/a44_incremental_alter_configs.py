@@ -12,7 +12,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.config_changes import (
@@ -28,13 +27,12 @@ from kafka_reassign_rpc.api.config_changes import (
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
-from kafka_reassign_rpc.support.turns import Work
 
 _Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Work[Answer]:
-    return (yield from alter_resources(node, request, IncrementalAlterConfigsResponse, _wanted, ctx))
+async def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Answer:
+    return await alter_resources(node, request, IncrementalAlterConfigsResponse, _wanted, ctx)
 
 
 def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:
@@ -43,8 +41,8 @@ def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfi
     return WantedConfigs(incremental(ops, definitions_for(resource)), frozenset(op.name for op in ops))
 
 
-def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> Handled:
-    return refuse_all(request, IncrementalAlterConfigsResponse, version, error)
+async def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> Answer:
+    return await refuse_all(request, IncrementalAlterConfigsResponse, version, error)
 
 
 API = Api(

@@ -17,10 +17,10 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Encoded,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.broker_policies import check_lease
@@ -39,7 +39,7 @@ from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarin
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
@@ -57,7 +57,7 @@ _REFUSED = struct.Struct(">ih")
 Targets = dict[int, AskedItem]
 
 
-def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Work[Encoded]:
+async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Encoded:
     if request.throttle != AS_IT_IS:
         ctx.access.check_cluster(AclOperation.ALTER_CONFIGS, API.name)
     required_controller(node)
@@ -70,27 +70,25 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
         raise InvalidRequest("LiftStricter is for a throttle above 0")
     if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
         raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
-    yield from waited(check_lease(node, request.throttle))
-    wanted = yield from _wanted(request, reason)
+    await check_lease(node, request.throttle)
+    wanted = await _wanted(request, reason)
     controller = required_controller(node)  # since it may have waited
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
-    results = yield from waited(
-        controller.alter_reassignments(
-            AlterReassignments(
-                topics=(yield from _as_asked(wanted)),
-                allow_replication_factor_change=allow,
-                queue=request.queue,
-            ),
-            ctx,
-        )
+    results = await controller.alter_reassignments(
+        AlterReassignments(
+            topics=await _as_asked(wanted),
+            allow_replication_factor_change=allow,
+            queue=request.queue,
+        ),
+        ctx,
     )
     head = _NO_THROTTLE + (bytes((allow,)) if ctx.api_version >= 1 else b"") + _NO_ERROR
-    pieces = yield from _encoded(head, wanted, results)
-    yield from emptied(*wanted.values(), wanted, *([results] if isinstance(results, list) else []))
+    pieces = await _encoded(head, wanted, results)
+    await in_turns(emptied(*wanted.values(), wanted, *([results] if isinstance(results, list) else [])))
     return Encoded(pieces)
 
 
-def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> Steps[dict[str, Targets]]:
+async def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> dict[str, Targets]:
     of_all = MoveTerms(
         target=(),
         route=QUEUE if request.queue else RPC,
@@ -106,25 +104,25 @@ def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> Steps[d
             target = _ids(partition.replicas)
             asked = CancelMove(expected) if target is None else replace(of_all, target=target, expected=expected)
             ask(wanted, topic.name, index, (index, asked))
-            yield
-        yield
+            await rest()
+        await rest()
     return wanted
 
 
-def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[AskedItem]]]]:
+async def _as_asked(wanted: Mapping[str, Targets]) -> list[tuple[str, list[AskedItem]]]:
     topics = []
     for name, targets in wanted.items():
         topics.append((name, list(targets.values())))
-        yield
+        await rest()
     return topics
 
 
-def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
+async def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> list[bytes]:
     """The results by topic, in the order of the request."""
     answers: dict[str, list[bytes]] = {name: [] for name in wanted}
     for name, index, error in results:
         answers[name].append(_result(index, error))
-        yield
+        await rest()
     parts = [head, uvarint(len(answers) + 1)]
     pieces: list[bytes] = []
     for name, partitions in answers.items():
@@ -133,7 +131,7 @@ def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemR
         if len(parts) > NUMBERS:
             pieces += in_pieces(parts)
             parts = []
-        yield
+        await rest()
     return [*pieces, *in_pieces([*parts, _NO_TAGS])]
 
 
@@ -148,7 +146,7 @@ def _result(index: int, error: KafkaError | None) -> bytes:
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
-def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Handled:
+async def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Answer:
     """NOT_CONTROLLER stands only at the top level, since clients retry only then. Any other error is repeated for each
     partition.
     """
@@ -169,7 +167,7 @@ def fail(request: AlterPartitionReassignmentsRequest, version: int, error: Kafka
         error_code=error.code,
         error_message=error.message,
     )
-    return answer_with(answer, "responses", elements, len(topics), sum(len(topic.partitions) for topic in topics))
+    return await answer_with(answer, "responses", elements, len(topics), sum(len(topic.partitions) for topic in topics))
 
 
 API = Api(

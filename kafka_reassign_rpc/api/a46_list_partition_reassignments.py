@@ -21,7 +21,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Api,
     ApiGroup,
     Encoded,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import Steps, in_turns
 
 _TAG_REASSIGNMENT_ID = b"\xf0\x01\x08"
 """A tagged field: number 240 as a varint, then its size, 8 bytes."""
@@ -58,15 +57,15 @@ Moving = tuple[Sequence[int], Sequence[Partition]]
 """The partitions of a topic that move: their indexes, and their current values."""
 
 
-def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     wanted = None
     if request.topics is not None:
-        wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in request.topics))
+        wanted = await existing(node, ((topic.name, topic.partition_indexes) for topic in request.topics))
     parts, missing = _found(controller, wanted)
     for name, revision, moving, found in missing:
         listed = [*zip(*moving, repeat(None)), *found]
-        parts[name] = yield from _FRAGMENTS.encode(name, listed, revision, complete=wanted is None)
+        parts[name] = await in_turns(_FRAGMENTS.encode(name, listed, revision, complete=wanted is None))
     return _encoded(parts)
 
 
@@ -185,7 +184,7 @@ def _tags(first: bytes, terms: MoveTerms, held: str | None = None) -> bytes:
     return b"".join([uvarint(len(tags)), *tags])
 
 
-def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Handled:
+async def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Answer:
     """NOT_CONTROLLER stands alone. Any other error comes with the requested partitions, without replicas, as in Kafka's
     ListPartitionReassignmentsRequest.getErrorResponse.
     """
@@ -202,7 +201,9 @@ def fail(request: ListPartitionReassignmentsRequest, _version: int, error: Kafka
     answer = ListPartitionReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message
     )
-    return answer_with(answer, "topics", elements, len(topics), items_of(len(t.partition_indexes) for t in topics))
+    return await answer_with(
+        answer, "topics", elements, len(topics), items_of(len(t.partition_indexes) for t in topics)
+    )
 
 
 API = Api(

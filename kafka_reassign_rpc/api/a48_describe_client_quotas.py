@@ -12,33 +12,32 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, QuotaEntity, quota_filter, quotas_of
 from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _Entry = DescribeClientQuotasResponse.EntryData
 _ITEMS = 4
 """About so many names and values has an entry."""
 
 
-def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     wanted = quota_filter(components, strict=request.strict)
     quotas: list[tuple[QuotaEntity, dict[str, float]]] = []
     for shape in wanted.shapes():
-        quotas += yield from _quotas((yield from waited(node.quotas.get_all(shape, wanted.exact))))
+        quotas += await _quotas(await node.quotas.get_all(shape, wanted.exact))
     answer = DescribeClientQuotasResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message="")
     entries = (_entry(ctx.api_version, entity, values) for entity, values in quotas)
-    answered = answer_with(answer, "entries", entries, len(quotas), len(quotas) * _ITEMS)
-    return (yield from answered)
+    return await answer_with(answer, "entries", entries, len(quotas), len(quotas) * _ITEMS)
 
 
-def _quotas(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[tuple[QuotaEntity, dict[str, float]]]]:
+async def _quotas(found: Mapping[QuotaEntity, Mapping[str, str]]) -> list[tuple[QuotaEntity, dict[str, float]]]:
     quotas = []
     for entity, configs in found.items():
         values = quotas_of(entity, configs)
         if values:
             quotas.append((entity, values))
-        yield
+        await rest()
     return quotas
 
 

@@ -15,7 +15,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
@@ -27,7 +26,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quo
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import named_twice
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns
 
 _Asked = AlterClientQuotasRequest.EntryData
 _Entry = AlterClientQuotasResponse.EntryData
@@ -35,10 +34,10 @@ _Entry = AlterClientQuotasResponse.EntryData
 Parts = list[tuple[str, str | None]]
 
 
-def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     named = [_parts(asked) for asked in request.entries]
-    twice = yield from named_twice(map(frozenset, named))
+    twice = await in_turns(named_twice(map(frozenset, named)))
 
     async def alter(one: tuple[_Asked, Parts]) -> KafkaError | None:
         asked, parts = one
@@ -56,22 +55,22 @@ def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -
             return as_kafka_error(error, f"client quota entity {parts}")
         return None
 
-    outcomes = yield from waited(map_bounded(alter, list(zip(request.entries, named, strict=True))))
-    return (yield from _answer(named, ctx.api_version, outcomes))
+    outcomes = await map_bounded(alter, list(zip(request.entries, named, strict=True)))
+    return await _answer(named, ctx.api_version, outcomes)
 
 
-def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> Handled:
-    return _answer([_parts(asked) for asked in request.entries], version, [error] * len(request.entries))
+async def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> Answer:
+    return await _answer([_parts(asked) for asked in request.entries], version, [error] * len(request.entries))
 
 
 def _parts(asked: _Asked) -> Parts:
     return [(one.entity_type, one.entity_name) for one in asked.entity]
 
 
-def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
+async def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> Answer:
     answer = AlterClientQuotasResponse(version=version, throttle_time_ms=0)
     entries = (_entry(version, parts, error) for parts, error in zip(named, outcomes, strict=True))
-    return answer_with(answer, "entries", entries, len(named), sum(map(len, named)))
+    return await answer_with(answer, "entries", entries, len(named), sum(map(len, named)))
 
 
 def _entry(version: int, parts: Parts, error: KafkaError | None) -> InParts:

@@ -15,38 +15,37 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 _ITEMS = 2
 """About so many credentials has a user."""
 
 
-def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     users = [one.name for one in request.users or ()]
-    results = (yield from _named(node, users)) if users else (yield from _all(node))
+    results = await _named(node, users) if users else await _all(node)
     answer = DescribeUserScramCredentialsResponse(version=0, throttle_time_ms=0, error_code=0, error_message="")
-    answered = answer_with(answer, "results", results, len(results), len(results) * _ITEMS)
-    return (yield from answered)
+    return await answer_with(answer, "results", results, len(results), len(results) * _ITEMS)
 
 
-def _all(node: Node) -> Work[list[_Result]]:
-    found = yield from waited(node.quotas.get_all((USER,), {}))
-    return sorted((yield from _with_credentials(found)), key=lambda result: result.user)
+async def _all(node: Node) -> list[_Result]:
+    found = await node.quotas.get_all((USER,), {})
+    return sorted(await _with_credentials(found), key=lambda result: result.user)
 
 
-def _with_credentials(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[_Result]]:
+async def _with_credentials(found: Mapping[QuotaEntity, Mapping[str, str]]) -> list[_Result]:
     results: list[_Result] = []
     for ((_, user),), configs in found.items():
         credentials = iterations_of(configs)
         if credentials and user is not None:
             results.append(_result(user, credentials))
-        yield
+        await rest()
     return results
 
 
-def _named(node: Node, users: list[str]) -> Work[list[_Result]]:
+async def _named(node: Node, users: list[str]) -> list[_Result]:
     refused = refusals_of_names(users)
 
     async def describe(user: str) -> _Result:
@@ -61,7 +60,7 @@ def _named(node: Node, users: list[str]) -> Work[list[_Result]]:
             return _refused(user, ResourceNotFound(text))
         return _result(user, credentials)
 
-    return (yield from waited(map_bounded(describe, list(dict.fromkeys(users)))))
+    return await map_bounded(describe, list(dict.fromkeys(users)))
 
 
 def _result(user: str, credentials: Mapping[int, int | None]) -> _Result:

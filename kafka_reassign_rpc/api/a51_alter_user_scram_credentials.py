@@ -13,7 +13,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
@@ -27,12 +26,11 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
 )
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
-def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Answer:
     required_controller(node)
     ctx.access.check_cluster(AclOperation.ALTER)
     check_no_authorizer(node)
@@ -52,13 +50,13 @@ def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestCo
             return as_kafka_error(error, f"SCRAM credentials of {user}")
         return None
 
-    outcomes = yield from waited(map_bounded(alter, list(by_user.items())))
-    return (yield from _answer(list(by_user), outcomes))
+    outcomes = await map_bounded(alter, list(by_user.items()))
+    return await _answer(list(by_user), outcomes)
 
 
-def fail(request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError) -> Handled:
+async def fail(request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError) -> Answer:
     users = list(dict.fromkeys(one.user for one in _alterations(request)))
-    return _answer(users, [error] * len(users))
+    return await _answer(users, [error] * len(users))
 
 
 def _alterations(request: AlterUserScramCredentialsRequest) -> list[Alteration]:
@@ -71,13 +69,13 @@ def _alterations(request: AlterUserScramCredentialsRequest) -> list[Alteration]:
     ]
 
 
-def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
+async def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Answer:
     answer = AlterUserScramCredentialsResponse(version=0, throttle_time_ms=0)
     results = (
         _Result(version=0, user=user, error_code=code_of(error), error_message=_message(error))
         for user, error in zip(users, outcomes, strict=True)
     )
-    return answer_with(answer, "results", results, len(users))
+    return await answer_with(answer, "results", results, len(users))
 
 
 def _message(error: KafkaError | None) -> str | None:

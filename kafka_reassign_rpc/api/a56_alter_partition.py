@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 _Changed = AlterPartitionRequest.TopicData
 _Topic = AlterPartitionResponse.TopicData
@@ -33,52 +33,50 @@ _FIRST_WITH_IDS = 2
 _FIRST_WITH_BROKER_EPOCHS = 3
 
 
-def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
     version = ctx.api_version
-    changes = yield from _changes(request, version)
-    outcomes = yield from waited(
-        controller.alter_partition(
-            AlterPartition(
-                broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
-            )
+    changes = await _changes(request, version)
+    outcomes = await controller.alter_partition(
+        AlterPartition(
+            broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
         )
     )
-    topics = yield from _by_topic(version, changes, outcomes)
-    elements = yield from _elements(version, topics)
+    topics = await _by_topic(version, changes, outcomes)
+    elements = await _elements(version, topics)
     answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
-    answered = yield from answer_with(answer, "topics", elements, len(topics), len(changes))
-    yield from emptied(changes, elements, *topics.values())
+    answered = await answer_with(answer, "topics", elements, len(topics), len(changes))
+    await in_turns(emptied(changes, elements, *topics.values()))
     return answered
 
 
-def _changes(request: AlterPartitionRequest, version: int) -> Steps[list[IsrChange]]:
+async def _changes(request: AlterPartitionRequest, version: int) -> list[IsrChange]:
     changes = []
     for topic in request.topics:
-        yield
+        await rest()
         for partition in topic.partitions:
-            yield
+            await rest()
             changes.append(_change(topic, partition, version))
     return changes
 
 
-def _by_topic(
+async def _by_topic(
     version: int, changes: Sequence[IsrChange], outcomes: Sequence[Partition | KafkaError]
-) -> Steps[dict[tuple[str, UUID | None], list[tuple[object, ...]]]]:
+) -> dict[tuple[str, UUID | None], list[tuple[object, ...]]]:
     topics: dict[tuple[str, UUID | None], list[tuple[object, ...]]] = {}
     for change, outcome in zip(changes, outcomes, strict=True):
         name = (change.topic or "", change.topic_id)
         topics.setdefault(name, []).append(_partition(version, change.partition, outcome))
-        yield
+        await rest()
     return topics
 
 
-def _elements(version: int, topics: Mapping[tuple[str, UUID | None], list[tuple[object, ...]]]) -> Steps[list[InParts]]:
+async def _elements(version: int, topics: Mapping[tuple[str, UUID | None], list[tuple[object, ...]]]) -> list[InParts]:
     elements = []
     for (name, topic_id), partitions in topics.items():
         topic = _Topic(version=version, topic_name=name, topic_id=topic_id)
         elements.append(InParts(topic, "partitions", len(partitions), partitions))
-        yield
+        await rest()
     return elements
 
 

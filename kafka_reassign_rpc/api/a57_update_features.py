@@ -8,7 +8,6 @@ from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
-from kafka_reassign_rpc.support.turns import Work
 
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
@@ -18,13 +17,13 @@ _Update = UpdateFeaturesRequest.FeatureUpdateKey
 _Result = UpdateFeaturesResponse.UpdatableFeatureResult
 
 
-def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Answer:
     required_controller(node)
     version = ctx.api_version
     updates = {update.feature: update for update in request.feature_updates}
     answer = UpdateFeaturesResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)
     results = (_refused(update, version) for update in updates.values())
-    return (yield from answer_with(answer, "results", results, len(updates)))
+    return await answer_with(answer, "results", results, len(updates))
 
 
 def _refused(update: _Update, version: int) -> _Result:

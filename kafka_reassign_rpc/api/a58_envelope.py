@@ -43,7 +43,6 @@ from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, Unknow
 from kafka_reassign_rpc.protocol.messages import EnvelopeRequest, EnvelopeResponse
 from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from kafka_reassign_rpc.protocol.versions import ApiKey
-from kafka_reassign_rpc.support.turns import Work
 
 FORWARDABLE = frozenset(
     {
@@ -76,7 +75,7 @@ _IPV4_BYTES = 4
 _NO_ERROR_NO_TAGS = b"\0\0\0"
 
 
-def handle(node: Node, request: EnvelopeRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: EnvelopeRequest, ctx: RequestContext) -> Answer:
     if not node.is_privileged(ctx.listener):
         return NoAnswer(closes=True)
     ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
@@ -89,7 +88,7 @@ def handle(node: Node, request: EnvelopeRequest, ctx: RequestContext) -> Work[An
             raise UnknownApi(f"API {key} is none of Kafka's")
         if ctx.forward is None or key not in FORWARDABLE:
             raise InvalidRequest(f"API {key} is not forwarded.")
-        header, reply = yield from ctx.forward(request.request_data, peer)
+        header, reply = await ctx.forward(request.request_data, peer)
     except RemoteProtocolError as error:
         raise UnsupportedVersion(f"The forwarded request cannot be read: {error}") from error
     return reply if isinstance(reply, NoAnswer) else Encoded(_envelope(header, reply))

@@ -21,7 +21,6 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
@@ -39,7 +38,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import rest
 
 MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
@@ -48,34 +47,34 @@ _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Cursor = DescribeTopicPartitionsResponse.Cursor
 
 
-def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Work[Answer]:
+async def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Answer:
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         raise InvalidRequest("DescribeTopicPartitionsRequest cursor partition must be valid.")
     names = {topic.name for topic in request.topics} or None
-    known = yield from known_topics(node, names)
-    return (yield from _page(node, known, names, request, ctx))
+    known = await known_topics(node, names)
+    return await _page(node, known, names, request, ctx)
 
 
-def _page(
+async def _page(
     node: Node,
     known: Mapping[str, Topic],
     names: set[str] | None,
     request: DescribeTopicPartitionsRequest,
     ctx: RequestContext,
-) -> Steps[Answer]:
+) -> Answer:
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     if names is None:
-        wanted = yield from _in_order([name for name, topic in known.items() if name >= first and is_visible(topic)])
+        wanted = await _in_order([name for name, topic in known.items() if name >= first and is_visible(topic)])
     else:
-        wanted = yield from _in_order([name for name in names if name >= first])
+        wanted = await _in_order([name for name in names if name >= first])
     left = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
     topics: list[tuple[str, Topic | None, list[int]]] = []
     denied: list[str] = []
     following = None
     for name in wanted:
-        yield
+        await rest()
         if not ctx.access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=names is not None):
             if names is not None:
                 denied.append(name)
@@ -106,15 +105,15 @@ def _page(
     answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=following)
     size = len(topics) + len(denied)
     items = sum(len(on_page) for _, _, on_page in topics) // 4
-    return (yield from answer_with(answer, "topics", chain(elements, refused), size, items))
+    return await answer_with(answer, "topics", chain(elements, refused), size, items)
 
 
-def _in_order(names: list[str]) -> Steps[Iterator[str]]:
+async def _in_order(names: list[str]) -> Iterator[str]:
     """Sorts the names in slices, and merges them as they are read."""
     runs = []
     for some in pieces(names, NUMBERS):
         runs.append(sorted(some))
-        yield
+        await rest()
     return merge(*runs)
 
 
@@ -151,10 +150,10 @@ def _bits(ctx: RequestContext, topic: str) -> int:
     return sum(1 << one for one in ctx.access.operations(AclResource.TOPIC, topic))
 
 
-def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> Handled:
+async def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> Answer:
     answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=None)
     topics = (_failed_topic(topic.name, type(error)) for topic in request.topics)
-    return answer_with(answer, "topics", topics, len(request.topics))
+    return await answer_with(answer, "topics", topics, len(request.topics))
 
 
 API = Api(

@@ -1,6 +1,6 @@
 """`Api`: how a handler module declares the API key that it serves."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, Reply, RequestHeader
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.support.turns import Work
 
 
 class Peer(NamedTuple):
@@ -49,7 +48,7 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
         return requesters.client(self.principal, self.client_id, self.client_host, self.listener, self.mechanism)
 
 
-Forward = Callable[[bytes, Peer], Work[tuple[RequestHeader, Reply]]]
+Forward = Callable[[bytes, Peer], Awaitable[tuple[RequestHeader, Reply]]]
 """(a request with its header, its client) -> its header and the body of its answer. Raises RemoteProtocolError if it
 cannot be decoded, NotController."""
 
@@ -61,8 +60,9 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
 
 
 Answer = ApiMessage | Encoded | NoAnswer
-Handled = Answer | Work[Answer]
-"""What a handler returns: its answer, or the work that makes it. Most handlers are generators."""
+Handled = Answer | Coroutine[Any, Any, Answer]
+"""What a handler returns. Most are coroutines, which work in slices (`support.turns`): one with many items says
+`await rest()` after each."""
 
 Handler = Callable[[Any, Any, RequestContext], Handled]
 """(the `ports.Node`, request body of the API's own class, context) -> the answer."""

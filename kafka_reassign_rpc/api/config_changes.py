@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, RequestContext
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, RequestContext
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.cluster_defaults import alter_cluster_defaults
 from kafka_reassign_rpc.api.config_ports import ConfigChange
@@ -44,7 +44,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
 from kafka_reassign_rpc.support.slices import named_twice
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 log = logging.getLogger(__name__)
 
@@ -309,24 +309,24 @@ class AlterRequest(Protocol[Config_co]):
     def validate_only(self) -> bool: ...
 
 
-def alter_resources(
+async def alter_resources(
     node: Node,
     request: AlterRequest[Config_co],
     response: type[Response],
     wanted: Callable[[ConfigResource, Sequence[Config_co]], WantedConfigs],
     ctx: RequestContext,
-) -> Work[Answer]:
+) -> Answer:
     """One result per resource. A resource that is named twice is refused both times.
 
     `wanted` makes the change from a resource's configs, or raises KafkaError. As in Kafka, a change of a broker's
     configs is checked before the caller's right to it.
     """
-    resources = yield from _resources(request)
-    twice = yield from named_twice(resources)
+    resources = await _resources(request)
+    twice = await in_turns(named_twice(resources))
     brokers = LiveBrokers()
     if any(one.type == ConfigResourceType.TOPIC for one in resources):
-        yield from waited(node.unknown_settings([TIERED_STORAGE]))
-        brokers = yield from waited(node.live_brokers(answered=True))
+        await node.unknown_settings([TIERED_STORAGE])
+        brokers = await node.live_brokers(answered=True)
 
     async def alter(asked: AlteredResource[Config_co]) -> KafkaError | None:
         resource = ConfigResource(asked.resource_type, asked.resource_name)
@@ -344,26 +344,28 @@ def alter_resources(
             return as_kafka_error(error, resource)
         return None
 
-    outcomes = yield from waited(map_bounded(alter, request.resources))
-    return (yield from _answer(response, ctx.api_version, resources, outcomes))
+    outcomes = await map_bounded(alter, request.resources)
+    return await _answer(response, ctx.api_version, resources, outcomes)
 
 
-def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
+async def _resources(request: AlterRequest[Config_co]) -> list[ConfigResource]:
     resources = []
     for one in request.resources:
         resources.append(ConfigResource(one.resource_type, one.resource_name))
-        yield
+        await rest()
     return resources
 
 
-def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
-    resources = yield from _resources(request)
-    return (yield from _answer(response, version, resources, [error] * len(resources)))
+async def refuse_all(
+    request: AlterRequest[object], response: type[Response], version: int, error: KafkaError
+) -> Answer:
+    resources = await _resources(request)
+    return await _answer(response, version, resources, [error] * len(resources))
 
 
-def _answer(
+async def _answer(
     response: type[Response], version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
-) -> Steps[Answer]:
+) -> Answer:
     results = (
         response.AlterConfigsResourceResponse(
             version=version,
@@ -374,4 +376,4 @@ def _answer(
         )
         for resource, error in zip(resources, outcomes, strict=True)
     )
-    return answer_with(response(version=version, throttle_time_ms=0), "responses", results, len(resources))
+    return await answer_with(response(version=version, throttle_time_ms=0), "responses", results, len(resources))

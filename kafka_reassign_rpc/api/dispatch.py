@@ -1,6 +1,6 @@
 import logging
+from asyncio import iscoroutine
 from collections.abc import Awaitable, Callable, Mapping
-from inspect import isawaitable
 from typing import Any, Protocol
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access, Authorizer, ClusterRights
@@ -18,7 +18,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
-    NoAnswer,
     Reply,
     RequestHeader,
     decode_request_in_slices,
@@ -27,11 +26,9 @@ from kafka_reassign_rpc.protocol.frame_codec import (
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
-from kafka_reassign_rpc.support.turns import Work, begun, waited
+from kafka_reassign_rpc.support.turns import at_once, in_turns, start
 
 log = logging.getLogger(__name__)
-
-_READY = (Encoded, ApiMessage, NoAnswer)
 
 NOBODY = AclAuthorizer(frozenset(), allow_everyone=False)
 """Decides behind a closed door: nobody may do anything."""
@@ -107,42 +104,33 @@ class Dispatcher:
             return None
         return _small(self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text)))
 
-    def handle(self, request: DecodedRequest, peer: Peer, *, forwarded: bool = False) -> Reply | Awaitable[Reply]:
-        """`forwarded`: it came in an envelope, and NotController is raised, for the broker that has sent it."""
-        if (
-            peer.allowed is None
-            and self._door is not None
-            and self._apis[request.header.api_key].acl
-            and not self._door.is_open
-        ):
-            return self._once_the_door_is_known(self._door, request, peer, forwarded)
-        authorizer: Authorizer | None = self._authorizer if peer.allowed is None else ClusterRights(peer.allowed)
-        access = EVERYTHING if authorizer is None else Access(authorizer, peer.principal, java_host(peer.host))
-        return self._handle(request, peer, access, forwarded)
+    def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
+        return start(self._reply(request, peer))
 
-    async def _once_the_door_is_known(self, door: Door, request: DecodedRequest, peer: Peer, forwarded: bool) -> Reply:
-        await door.known()
-        access = EVERYTHING if door.is_open else Access(NOBODY, peer.principal, peer.host, door.why_closed)
-        body = self._handle(request, peer, access, forwarded)
-        return await body if isawaitable(body) else body
-
-    def _forward(self, frame: bytes, peer: Peer) -> Work[tuple[RequestHeader, Reply]]:
+    async def _forward(self, frame: bytes, peer: Peer) -> tuple[RequestHeader, Reply]:
         try:
-            request = yield from decode_request_in_slices(frame, self.served, self.max_elements)
+            request = await in_turns(decode_request_in_slices(frame, self.served, self.max_elements))
         except TooManyElements as error:
             header = peek_request_header(frame)
             refusal = self.refusal(header, error)
             if refusal is None:
                 raise
             return header, refusal
-        result = self.handle(request, peer, forwarded=True)
-        reply = (yield from waited(result)) if isawaitable(result) else result
-        yield from take_apart(request.body)
+        reply = await self._reply(request, peer, forwarded=True)
+        await in_turns(take_apart(request.body))
         return request.header, reply
 
-    def _handle(self, request: DecodedRequest, peer: Peer, access: Access, forwarded: bool) -> Reply | Awaitable[Reply]:
+    async def _reply(self, request: DecodedRequest, peer: Peer, *, forwarded: bool = False) -> Reply:
+        """`forwarded`: it came in an envelope, and NotController is raised, for the broker that has sent it."""
         header = request.header
         api = self._apis[header.api_key]
+        door = self._door
+        authorizer: Authorizer | None = self._authorizer if peer.allowed is None else ClusterRights(peer.allowed)
+        access = EVERYTHING if authorizer is None else Access(authorizer, peer.principal, java_host(peer.host))
+        if peer.allowed is None and door is not None and api.acl and not door.is_open:
+            await door.known()
+            if not door.is_open:
+                access = Access(NOBODY, peer.principal, peer.host, door.why_closed)
         ctx = RequestContext(
             header.api_key,
             header.api_version,
@@ -155,22 +143,19 @@ class Dispatcher:
             access,
             None if forwarded else self._forward,
         )
-        return begun(self._answered(api, request, ctx))
-
-    def _answered(self, api: Api, request: DecodedRequest, ctx: RequestContext) -> Work[Reply]:
         try:
             if not ctx.access.unlimited:
                 for operation, named in self._cluster_acls[api.key]:
                     ctx.access.check_cluster(operation, named)
             if api.by_brokers:
-                yield from obeyed(self._node)
+                await obeyed(self._node)
             handled = api.handle(self._node, request.body, ctx)
-            answer = handled if isinstance(handled, _READY) else (yield from handled)
+            answer = await handled if iscoroutine(handled) else handled
         except Exception as error:
-            if ctx.forward is None and isinstance(error, NotController):
+            if forwarded and isinstance(error, NotController):
                 raise
             handled = self._failed(api, request, error)
-            answer = handled if isinstance(handled, _READY) else (yield from handled)
+            answer = await handled if iscoroutine(handled) else handled
         finally:
             if ctx.access.refusals:
                 self._on_denied(ctx)
@@ -202,13 +187,8 @@ def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
 
 def _small(handled: Handled) -> ApiMessage | None:
     """The answer if it takes no more than a few steps and is a message."""
-    if not isinstance(handled, _READY):
-        try:
-            for _ in range(SMALL):
-                next(handled)
-        except StopIteration as end:
-            handled = end.value
-    return handled if isinstance(handled, ApiMessage) else None
+    answer = at_once(handled, SMALL) if iscoroutine(handled) else handled
+    return answer if isinstance(answer, ApiMessage) else None
 
 
 def _has_top_level_error(response: type[ApiMessage], version: int) -> bool:

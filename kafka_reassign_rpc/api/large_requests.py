@@ -1,6 +1,4 @@
-"""Large requests and answers must not hold up the event loop: work on many items is a generator that yields after each
-(`support.turns`).
-"""
+"""Large requests and answers must not hold up the event loop: work on many items rests after each (`support.turns`)."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import NO_OTHERS, InParts, LargeArray, encode_in_slices
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.turns import Pace, Steps
+from kafka_reassign_rpc.support.turns import Pace, in_turns, rest
 
 SMALL = 500
 """An answer of up to so many items is made and encoded at once (a few ms)."""
@@ -43,14 +41,14 @@ def items_of(sizes: Iterable[int]) -> int:
     return total
 
 
-def answer_with(
+async def answer_with(
     answer: ApiMessage,
     array: str,
     elements: Iterable[Any],
     size: int,
     items: int = 0,
     others: Mapping[str, LargeArray] = NO_OTHERS,
-) -> Steps[Answer]:
+) -> Answer:
     """As a message if the elements are few, else encoded.
 
     elements    see `InParts`: made one by one, of values that nothing changes meanwhile
@@ -63,7 +61,7 @@ def answer_with(
             setattr(answer, name, [whole(element) for element in other.elements])
         return answer
     parts = InParts(answer, array, size, elements, others)
-    return Encoded((yield from encode_in_slices(parts, version=parts.message.version)))
+    return Encoded(await in_turns(encode_in_slices(parts, version=parts.message.version)))
 
 
 def whole(element: Any) -> Any:
@@ -81,18 +79,18 @@ def replicas(brokers: Sequence[int]) -> tuple[int, ...]:
     return tuple(brokers)
 
 
-def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[dict[str, set[int]]]:
+async def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> dict[str, set[int]]:
     """Those that exist among the partitions asked for. The node must know its topics."""
     known = node.topics_now() or {}
     found: dict[str, set[int]] = {}
     for name, indexes in asked:
-        yield
+        await rest()
         topic = known.get(name)
         if topic is not None:
             of_topic = found.setdefault(name, set())
             for some in pieces(indexes, NUMBERS):
                 of_topic.update(filter(topic.partitions.__contains__, some))
-                yield
+                await rest()
     return found
 
 

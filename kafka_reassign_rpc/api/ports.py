@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import Steps
 
 LONGEST_WAIT_MS = 5_000
 """How long a request waits for settings that a node has to learn from brokers: they answer within a moment, and a
@@ -386,8 +386,8 @@ def required_controller(node: Node) -> ControllerPort:
     return controller
 
 
-def obeyed(node: Node) -> Work[None]:
+async def obeyed(node: Node) -> None:
     """Before anything that brokers have to carry out. Raises NotController while they obey another epoch."""
     controller = active_controller(node)
     if controller is not None:
-        yield from waited(controller.obeyed())
+        await controller.obeyed()

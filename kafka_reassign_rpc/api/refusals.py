@@ -44,7 +44,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.turns import Steps, Work
 
 Fields = Mapping[str, Any]
 """Of each refused thing, beside its name and its error; others have the default of the schema."""
@@ -117,11 +116,11 @@ def each(
 ) -> Api:
     """An error for each group or transaction that the request names. once: one that is named twice is answered once."""
 
-    def handle(_node: Node, body: Any, ctx: RequestContext) -> Handled:
-        return named_refused(body, ctx.api_version, lambda name: why(name, ctx), fields, once=once)
+    async def handle(_node: Node, body: Any, ctx: RequestContext) -> Answer:
+        return await named_refused(body, ctx.api_version, lambda name: why(name, ctx), fields, once=once)
 
-    def fail(body: Any, version: int, error: KafkaError) -> Handled:
-        return named_refused(body, version, lambda _name: error, fields, once=once)
+    async def fail(body: Any, version: int, error: KafkaError) -> Answer:
+        return await named_refused(body, version, lambda _name: error, fields, once=once)
 
     return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=MANY)
 
@@ -136,13 +135,13 @@ def of_partitions(
 ) -> Api:
     """An error for each partition. before: raises what refuses the whole request."""
 
-    def handle(node: Node, body: Any, ctx: RequestContext) -> Work[Answer]:
+    async def handle(node: Node, body: Any, ctx: RequestContext) -> Answer:
         before(body, ctx)
-        known = yield from topics_named_by(node, body, ctx.api_version)
-        return (yield from partitions_refused(body, ctx.api_version, errors(body, ctx, known), fields))
+        known = await topics_named_by(node, body, ctx.api_version)
+        return await partitions_refused(body, ctx.api_version, errors(body, ctx, known), fields)
 
-    def fail(body: Any, version: int, error: KafkaError) -> Handled:
-        return partitions_refused(body, version, same(error), fields)
+    async def fail(body: Any, version: int, error: KafkaError) -> Answer:
+        return await partitions_refused(body, version, same(error), fields)
 
     return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=PARTITION_NUMBERS)
 
@@ -197,16 +196,16 @@ def _first(fields: Iterable[Any], *kinds: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- answers
 
 
-def partitions_refused(
+async def partitions_refused(
     request: Any, version: int, errors: TopicErrors, fields: Fields = NO_FIELDS, **others: Any
-) -> Steps[Answer]:
+) -> Answer:
     """`others` are the fields of the whole answer."""
     answer_class: Any = RESPONSES[request.API_KEY]
     answer = answer_class(version=version, **others)
     topics = getattr(request, layout(type(request), version).topics)
     elements = topics_refused(request, answer_class, version, errors, fields)
     items = partitions_of(request, version)
-    return answer_with(answer, layout(answer_class, version).topics, elements, len(topics), items)
+    return await answer_with(answer, layout(answer_class, version).topics, elements, len(topics), items)
 
 
 def partitions_of(request: Any, version: int) -> int:
@@ -237,9 +236,9 @@ def topics_refused(
         yield InParts(of_topic, told.partitions, len(asked_for), partitions(asked_for, errors(name)))
 
 
-def named_refused(
+async def named_refused(
     request: Any, version: int, why: Callable[[str], KafkaError], fields: Fields = NO_FIELDS, *, once: bool = False
-) -> Steps[Answer]:
+) -> Answer:
     """Each name in the first array of the request (texts, or structures whose first text it is) gets an error in the
     first array of the answer."""
     answer_class: Any = RESPONSES[request.API_KEY]
@@ -256,7 +255,7 @@ def named_refused(
     shown = {**_defaults(told.data_class, version), **fields}
     ordered = in_order(told.data_class, version)
     elements = (ordered({**shown, named: name, "error_code": why(name).code}) for name in names)
-    return answer_with(answer, told.name, elements, len(names))
+    return await answer_with(answer, told.name, elements, len(names))
 
 
 def _first_array(message: Any, version: int) -> Any:
@@ -309,9 +308,9 @@ def anything(_topic: str) -> bool:
     return True
 
 
-def topics_named_by(node: Node, request: Any, version: int) -> Work[KnownTopics]:
+async def topics_named_by(node: Node, request: Any, version: int) -> KnownTopics:
     asked = layout(type(request), version)
-    return (yield from known_topics(node, (getattr(one, asked.name) for one in getattr(request, asked.topics))))
+    return await known_topics(node, (getattr(one, asked.name) for one in getattr(request, asked.topics)))
 
 
 def check_group(access: Access, operation: AclOperation, group: str) -> None:

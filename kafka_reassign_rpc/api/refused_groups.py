@@ -17,8 +17,8 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.ports import Node
@@ -96,8 +96,8 @@ def _named(operation: AclOperation) -> Any:
 _DESCRIBED = {"group_state": "", "protocol_type": "", "protocol_data": "", "members": (), "authorized_operations": None}
 
 
-def _kip_848_described(request: m.ConsumerGroupDescribeRequest, version: int, error: KafkaError) -> Handled:
-    return named_refused(request, version, lambda _group: error, {"authorized_operations": NOT_TOLD})
+async def _kip_848_described(request: m.ConsumerGroupDescribeRequest, version: int, error: KafkaError) -> Answer:
+    return await named_refused(request, version, lambda _group: error, {"authorized_operations": NOT_TOLD})
 
 
 # ------------------------------------------------------------------------------------------------------------- offsets
@@ -114,20 +114,20 @@ def _of_commit(_request: object, ctx: RequestContext, known: KnownTopics) -> Top
     return TopicRights(topic_right(ctx.access, READ), known).errors(same(NotCoordinator()))
 
 
-def _fetch_offsets(_node: Node, request: m.OffsetFetchRequest, ctx: RequestContext) -> Handled:
+async def _fetch_offsets(_node: Node, request: m.OffsetFetchRequest, ctx: RequestContext) -> Answer:
     if ctx.api_version < _FIRST_WITH_GROUPS:
         check_group(ctx.access, DESCRIBE, request.group_id)
         raise NotCoordinator
     why = _named(DESCRIBE)
-    return named_refused(request, ctx.api_version, lambda group: why(group, ctx))
+    return await named_refused(request, ctx.api_version, lambda group: why(group, ctx))
 
 
-def _no_offsets(request: m.OffsetFetchRequest, version: int, error: KafkaError) -> Handled:
+async def _no_offsets(request: m.OffsetFetchRequest, version: int, error: KafkaError) -> Answer:
     if version >= _FIRST_WITH_GROUPS:
-        return named_refused(request, version, lambda _group: error)
+        return await named_refused(request, version, lambda _group: error)
     if version >= _FIRST_WITH_ERROR:
         return m.OffsetFetchResponse(version=version, topics=[], error_code=error.code)
-    return partitions_refused(request, version, same(error), {"committed_offset": -1})
+    return await partitions_refused(request, version, same(error), {"committed_offset": -1})
 
 
 def _of_deletion(request: m.OffsetDeleteRequest, ctx: RequestContext) -> KafkaError:

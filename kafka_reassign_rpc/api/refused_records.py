@@ -20,7 +20,6 @@ from kafka_reassign_rpc.api.api_definition import (
     AclResource,
     Answer,
     Api,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -61,7 +60,7 @@ from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import named_twice
-from kafka_reassign_rpc.support.turns import Work
+from kafka_reassign_rpc.support.turns import in_turns
 
 READ, WRITE, DESCRIBE, DELETE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.DELETE
 TOPIC, CLUSTER = AclResource.TOPIC, AclResource.CLUSTER
@@ -78,7 +77,7 @@ _TRANSACTIONAL = 0x10
 _PRODUCED = {"base_offset": -1}
 
 
-def _produce(node: Node, request: m.ProduceRequest, ctx: RequestContext) -> Work[Answer]:
+async def _produce(node: Node, request: m.ProduceRequest, ctx: RequestContext) -> Answer:
     if request.acks == 0:
         return NoAnswer(closes=any(topic.partition_data for topic in request.topic_data))
     if any(_is_transactional(one.records) for topic in request.topic_data for one in topic.partition_data):
@@ -94,9 +93,9 @@ def _produce(node: Node, request: m.ProduceRequest, ctx: RequestContext) -> Work
             error = _INVALID
         return lambda _index, _partition: error
 
-    known = yield from topics_named_by(node, request, ctx.api_version)
+    known = await topics_named_by(node, request, ctx.api_version)
     errors = TopicRights(topic_right(ctx.access, WRITE), known).errors(error_of)
-    return (yield from partitions_refused(request, ctx.api_version, errors, _PRODUCED))
+    return await partitions_refused(request, ctx.api_version, errors, _PRODUCED)
 
 
 def _is_transactional(records: bytes | None) -> bool:
@@ -106,8 +105,12 @@ def _is_transactional(records: bytes | None) -> bool:
     return bool(records[_ATTRIBUTES] & _TRANSACTIONAL)
 
 
-def _not_produced(request: m.ProduceRequest, version: int, error: KafkaError) -> Handled:
-    return NoAnswer(closes=True) if request.acks == 0 else partitions_refused(request, version, same(error), _PRODUCED)
+async def _not_produced(request: m.ProduceRequest, version: int, error: KafkaError) -> Answer:
+    return (
+        NoAnswer(closes=True)
+        if request.acks == 0
+        else await partitions_refused(request, version, same(error), _PRODUCED)
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- Fetch
@@ -118,21 +121,21 @@ _FULL_EPOCHS = {0, -1}
 _FETCHED = {"high_watermark": -1}
 
 
-def _fetch(node: Node, request: m.FetchRequest, ctx: RequestContext) -> Work[Answer]:
+async def _fetch(node: Node, request: m.FetchRequest, ctx: RequestContext) -> Answer:
     version = ctx.api_version
     if version >= _FIRST_WITH_SESSIONS and request.session_epoch not in _FULL_EPOCHS:
         return m.FetchResponse(version=version, error_code=FetchSessionIdNotFound.code)
     may = topic_right(ctx.access, READ)
     if _follower(request, version) >= 0:
         if not ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION):
-            return (yield from partitions_refused(request, version, same(DENIED), _FETCHED))
+            return await partitions_refused(request, version, same(DENIED), _FETCHED)
         may = anything
     if version < _FIRST_WITH_IDS:
-        known = yield from topics_named_by(node, request, version)
+        known = await topics_named_by(node, request, version)
         errors = TopicRights(may, known).errors(same(_NOT_LEADER))
     else:
         errors = _by_id(node, TopicRights(may, node.topics_now() or {}).errors(same(_NOT_LEADER)))
-    return (yield from partitions_refused(request, version, errors, _FETCHED))
+    return await partitions_refused(request, version, errors, _FETCHED)
 
 
 def _by_id(node: Node, errors: TopicErrors) -> TopicErrors:
@@ -150,11 +153,11 @@ def _follower(request: m.FetchRequest, version: int) -> int:
     return -1 if request.replica_state is None else request.replica_state.replica_id
 
 
-def _not_fetched(request: m.FetchRequest, version: int, error: KafkaError) -> Handled:
+async def _not_fetched(request: m.FetchRequest, version: int, error: KafkaError) -> Answer:
     if version >= _FIRST_WITH_IDS:
         return m.FetchResponse(version=version, error_code=error.code, session_id=request.session_id)
     top = {"error_code": error.code, "session_id": request.session_id} if version >= _FIRST_WITH_SESSIONS else {}
-    return partitions_refused(request, version, same(error), _FETCHED, **top)
+    return await partitions_refused(request, version, same(error), _FETCHED, **top)
 
 
 # --------------------------------------------------------------------------------------------------------- ListOffsets
@@ -165,12 +168,12 @@ _EARLIEST = -2
 _TWICE, _UNKNOWN_PLACE = InvalidRequest(), UnsupportedVersion()
 
 
-def _list_offsets(node: Node, request: m.ListOffsetsRequest, ctx: RequestContext) -> Work[Answer]:
+async def _list_offsets(node: Node, request: m.ListOffsetsRequest, ctx: RequestContext) -> Answer:
     version = ctx.api_version
-    known = yield from topics_named_by(node, request, version)
+    known = await topics_named_by(node, request, version)
     rights = TopicRights(topic_right(ctx.access, DESCRIBE), known)
     named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
-    twice = yield from named_twice(named if version else ())  # version 0 allows it
+    twice = await in_turns(named_twice(named if version else ()))  # version 0 allows it
 
     def of_topic(name: str) -> PartitionError:
         if not rights.may(name):
@@ -186,7 +189,7 @@ def _list_offsets(node: Node, request: m.ListOffsetsRequest, ctx: RequestContext
 
         return error_of
 
-    return (yield from partitions_refused(request, version, of_topic))
+    return await partitions_refused(request, version, of_topic)
 
 
 def _is_known_place(timestamp: int, version: int) -> bool:
@@ -195,8 +198,8 @@ def _is_known_place(timestamp: int, version: int) -> bool:
     return timestamp >= 0 or version >= LEAST_VERSIONS.get(timestamp, version + 1)
 
 
-def _no_offsets(request: m.ListOffsetsRequest, version: int, error: KafkaError) -> Handled:
-    return partitions_refused(request, version, same(error))
+async def _no_offsets(request: m.ListOffsetsRequest, version: int, error: KafkaError) -> Answer:
+    return await partitions_refused(request, version, same(error))
 
 
 # ----------------------------------------------------------------------------------------------------- WriteTxnMarkers
@@ -204,13 +207,13 @@ def _no_offsets(request: m.ListOffsetsRequest, version: int, error: KafkaError) 
 _Marker = m.WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
-def _write_markers(_node: Node, request: m.WriteTxnMarkersRequest, ctx: RequestContext) -> Handled:
+async def _write_markers(_node: Node, request: m.WriteTxnMarkersRequest, ctx: RequestContext) -> Answer:
     if not ctx.access.may_on_cluster(AclOperation.ALTER, told=False):
         ctx.access.check_cluster(AclOperation.CLUSTER_ACTION, "WriteTxnMarkers")
-    return _not_written(request, ctx.api_version, UNKNOWN)
+    return await _not_written(request, ctx.api_version, UNKNOWN)
 
 
-def _not_written(request: m.WriteTxnMarkersRequest, version: int, error: KafkaError) -> Handled:
+async def _not_written(request: m.WriteTxnMarkersRequest, version: int, error: KafkaError) -> Answer:
     def markers() -> Iterator[InParts]:
         for marker in request.markers:
             told = _Marker(version=version, producer_id=marker.producer_id)
@@ -218,7 +221,9 @@ def _not_written(request: m.WriteTxnMarkersRequest, version: int, error: KafkaEr
             yield InParts(told, layout(_Marker, version).topics, len(marker.topics), topics)
 
     items = sum(1 + partitions_of(marker, version) for marker in request.markers)
-    return answer_with(m.WriteTxnMarkersResponse(version=version), "markers", markers(), len(request.markers), items)
+    return await answer_with(
+        m.WriteTxnMarkersResponse(version=version), "markers", markers(), len(request.markers), items
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- others

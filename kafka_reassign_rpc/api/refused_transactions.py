@@ -15,7 +15,6 @@ from kafka_reassign_rpc.api.api_definition import (
     AclResource,
     Answer,
     Api,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -46,7 +45,7 @@ from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, known_topics
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, OperationNotAttempted, TransactionalIdAuthorizationFailed
 from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.turns import rest
 
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
 TOPIC, TRANSACTION = AclResource.TOPIC, AclResource.TRANSACTIONAL_ID
@@ -59,48 +58,48 @@ _Result = m.AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 _NOT_ATTEMPTED = OperationNotAttempted()
 
 
-def _add_partitions(node: Node, request: m.AddPartitionsToTxnRequest, ctx: RequestContext) -> Work[Answer]:
+async def _add_partitions(node: Node, request: m.AddPartitionsToTxnRequest, ctx: RequestContext) -> Answer:
     version = ctx.api_version
     if version >= _FIRST_OF_BROKERS:
         ctx.access.check_cluster(AclOperation.CLUSTER_ACTION, "AddPartitionsToTxn")
         named = (topic.name for transaction in request.transactions for topic in transaction.topics)
-        known = yield from known_topics(node, named)
-        return (yield from _of_brokers(request, version, known))
+        known = await known_topics(node, named)
+        return await _of_brokers(request, version, known)
     transaction = request.v3_and_below_transactional_id
     check_transaction(ctx.access, WRITE, transaction)
     may_write = topic_right(ctx.access, WRITE)
-    known = yield from topics_named_by(node, request, version)
+    known = await topics_named_by(node, request, version)
     rights = TopicRights(lambda topic: topic in INTERNAL_TOPICS or may_write(topic), known)
-    errors = yield from _of_transaction(request.v3_and_below_topics, rights, transaction)
-    return (yield from partitions_refused(request, version, errors))
+    errors = await _of_transaction(request.v3_and_below_topics, rights, transaction)
+    return await partitions_refused(request, version, errors)
 
 
-def _of_brokers(request: m.AddPartitionsToTxnRequest, version: int, known: KnownTopics) -> Steps[Answer]:
+async def _of_brokers(request: m.AddPartitionsToTxnRequest, version: int, known: KnownTopics) -> Answer:
     rights = TopicRights(anything, known)
     results = []
     for transaction in request.transactions:
-        errors = yield from _of_transaction(transaction.topics, rights, transaction.transactional_id)
+        errors = await _of_transaction(transaction.topics, rights, transaction.transactional_id)
         told = _Result(version=version, transactional_id=transaction.transactional_id)
         topics: Iterator[InParts] = topics_refused(transaction, _Result, version, errors)
         results.append(InParts(told, layout(_Result, version).topics, len(transaction.topics), topics))
     items = sum(1 + partitions_of(transaction, version) for transaction in request.transactions)
-    return (yield from answer_with(_all_failed(version, 0), "results_by_transaction", results, len(results), items))
+    return await answer_with(_all_failed(version, 0), "results_by_transaction", results, len(results), items)
 
 
-def _of_transaction(topics: Any, rights: TopicRights, transactional_id: str) -> Steps[TopicErrors]:
+async def _of_transaction(topics: Any, rights: TopicRights, transactional_id: str) -> TopicErrors:
     for topic in topics:
-        yield
+        await rest()
         for partition in topic.partitions:
-            yield
+            await rest()
             if not rights.may(topic.name) or partition not in rights.existing(topic.name):
                 return rights.errors(same(_NOT_ATTEMPTED))
     return same(transaction_error(transactional_id))
 
 
-def _nothing_added(request: m.AddPartitionsToTxnRequest, version: int, error: KafkaError) -> Handled:
+async def _nothing_added(request: m.AddPartitionsToTxnRequest, version: int, error: KafkaError) -> Answer:
     if version >= _FIRST_OF_BROKERS:
         return _all_failed(version, error.code)
-    return partitions_refused(request, version, same(error))
+    return await partitions_refused(request, version, same(error))
 
 
 def _all_failed(version: int, code: int) -> m.AddPartitionsToTxnResponse:

@@ -23,12 +23,12 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     RepairedPartition,
     ThrottleBody,
 )
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 _encode = msgspec.json.Encoder().encode
 
 
-def hold(node: Node, body: HoldBody, ctx: RequestContext) -> Work[HoldOutcome]:
+async def hold(node: Node, body: HoldBody, ctx: RequestContext) -> HoldOutcome:
     """A held move keeps its place and does not start before it is released; then it starts only from the replicas from
     which it led when it was held.
     """
@@ -36,12 +36,12 @@ def hold(node: Node, body: HoldBody, ctx: RequestContext) -> Work[HoldOutcome]:
     selection = _selection(body)
     if len(body.reason) > LONGEST_REASON:
         raise InvalidRequest(f"The reason of a hold has at most {LONGEST_REASON} characters.")
-    return (yield from waited(controller.hold_moves(selection, ctx, hold=True, reason=body.reason)))
+    return await controller.hold_moves(selection, ctx, hold=True, reason=body.reason)
 
 
-def release(node: Node, body: ReleaseBody, ctx: RequestContext) -> Work[HoldOutcome]:
+async def release(node: Node, body: ReleaseBody, ctx: RequestContext) -> HoldOutcome:
     controller = required_controller(node)
-    return (yield from waited(controller.hold_moves(_selection(body), ctx, hold=False)))
+    return await controller.hold_moves(_selection(body), ctx, hold=False)
 
 
 def _selection(body: ReleaseBody) -> Selection:
@@ -51,7 +51,7 @@ def _selection(body: ReleaseBody) -> Selection:
     return selection
 
 
-def throttle(node: Node, body: ThrottleBody, ctx: RequestContext) -> Work[ThrottledMoves]:
+async def throttle(node: Node, body: ThrottleBody, ctx: RequestContext) -> ThrottledMoves:
     """A move keeps its target, id, requester and place in the queue. A move without a lease gets one, and 0 ends each.
     A lease that lifts stricter rates goes on to do so until it ends. Moves of repairs are passed over: they follow
     `self.healing.throttle`.
@@ -59,38 +59,36 @@ def throttle(node: Node, body: ThrottleBody, ctx: RequestContext) -> Work[Thrott
     required_controller(node)
     if body.rate < 0:
         raise InvalidRequest(f"A throttle cannot be {body.rate} bytes/s: give a rate, or 0 for none")
-    yield from waited(check_lease(node, body.rate))
+    await check_lease(node, body.rate)
     wanted: dict[str, set[int] | None] | None = None
     if body.topics is not None:
         named = ((name, indexes) for name, indexes in body.topics.items() if indexes is not None)
-        wanted = {**(yield from existing(node, named))}
+        wanted = {**await existing(node, named)}
         wanted |= {name: None for name, indexes in body.topics.items() if indexes is None}
     controller = required_controller(node)  # since it may have waited
-    return (yield from waited(controller.change_rates(wanted, body.rate, ctx)))
+    return await controller.change_rates(wanted, body.rate, ctx)
 
 
-def heal(node: Node, body: HealBody, ctx: RequestContext) -> Work[list[bytes]]:
+async def heal(node: Node, body: HealBody, ctx: RequestContext) -> list[bytes]:
     """The repair does not wait for `failure.interval.ms`, but the brakes hold. Its moves join the queue. Returns pieces
     of a `RepairAnswer`: its lists may be as long as the cluster has partitions. INVALID_REQUEST if the broker is
     registered or holds no replica, POLICY_VIOLATION with the reason if repairs are held back.
     """
     controller = required_controller(node)
-    found = yield from waited(controller.heal(body.broker, ctx, dry_run=body.dry_run))
-    return (yield from _repair(found))
+    found = await controller.heal(body.broker, ctx, dry_run=body.dry_run)
+    return await _repair(found)
 
 
-def _repair(found: Repair) -> Steps[list[bytes]]:
+async def _repair(found: Repair) -> list[bytes]:
     moves = (RepairedPartition(*move.partition, move.replicas, move.target) for move in found.moves)
     left_out = (LeftOutPartition(*partition, reason) for partition, reason in found.left_out.items())
-    return (
-        yield from _in_pieces(
-            {"bytes": found.bytes, "copy_ms": found.copy_ms, "unsized": found.unsized},
-            {"moves": moves, "left_out": left_out},
-        )
+    return await _in_pieces(
+        {"bytes": found.bytes, "copy_ms": found.copy_ms, "unsized": found.unsized},
+        {"moves": moves, "left_out": left_out},
     )
 
 
-def _in_pieces(fields: Mapping[str, object], arrays: Mapping[str, Iterable[object]]) -> Steps[list[bytes]]:
+async def _in_pieces(fields: Mapping[str, object], arrays: Mapping[str, Iterable[object]]) -> list[bytes]:
     """A JSON object with these fields and then these arrays."""
     pieces: list[bytes] = []
     piece = bytearray(_encode(fields)[:-1])
@@ -101,21 +99,21 @@ def _in_pieces(fields: Mapping[str, object], arrays: Mapping[str, Iterable[objec
             if len(piece) >= PIECE_BYTES:
                 pieces.append(bytes(piece))
                 piece.clear()
-            yield
+            await rest()
         piece += b"]"
     return [*pieces, bytes(piece) + b"}"]
 
 
-def approve(node: Node, body: ApproveBody, ctx: RequestContext) -> Work[ApprovalOutcome]:
+async def approve(node: Node, body: ApproveBody, ctx: RequestContext) -> ApprovalOutcome:
     """POLICY_VIOLATION with the reason if repairs are held back: then nothing is approved."""
     controller = required_controller(node)
-    return (yield from waited(controller.approve_repairs(body.brokers, ctx)))
+    return await controller.approve_repairs(body.brokers, ctx)
 
 
-def move_settings(node: Node, _body: Nothing, ctx: RequestContext) -> Work[MovedSettings]:
+async def move_settings(node: Node, _body: Nothing, ctx: RequestContext) -> MovedSettings:
     """In one transaction. A setting that is there already keeps its value, which holds anyway. Every server answers,
     with INVALID_CONFIG if either znode cannot be read, and with nothing if there is nothing to move.
     """
     if node.settings is None:
         raise InvalidRequest("This node is no kafka-reassign-rpc server.")
-    return (yield from waited(node.settings.move(ctx.requester)))
+    return await node.settings.move(ctx.requester)

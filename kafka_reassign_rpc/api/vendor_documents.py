@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     ServerAddress,
     SwitchState,
 )
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import rest
 
 MOST_EVENT_BYTES = 1_048_576
 """Of the events in one answer."""
@@ -28,13 +28,13 @@ MOST_EVENT_BYTES = 1_048_576
 FOUND, ELSEWHERE = 200, 503
 
 
-def of_status_page(name: str, node: Node, parameters: Parameters, _ctx: RequestContext) -> Work[msgspec.Raw]:
+async def of_status_page(name: str, node: Node, parameters: Parameters, _ctx: RequestContext) -> msgspec.Raw:
     """The same as the page's, in full: the caller may describe the cluster. Raises InvalidRequest for a parameter that
     makes no sense.
     """
     assert node.status is not None  # simulated brokers do not serve vendor APIs
     given = {parameter: str(value) for parameter, value in parameters.items()}
-    status, document = yield from waited(node.status.document(name, given))
+    status, document = await node.status.document(name, given)
     if status == ELSEWHERE:
         raise NotController(json.loads(document)["error"])
     if status != FOUND:
@@ -42,12 +42,12 @@ def of_status_page(name: str, node: Node, parameters: Parameters, _ctx: RequestC
     return msgspec.Raw(document)
 
 
-def event_log(node: Node, body: EventLogBody, ctx: RequestContext) -> Work[EventLog]:
+async def event_log(node: Node, body: EventLogBody, ctx: RequestContext) -> EventLog:
     """Every server answers with its own events. If the log no longer has the wanted one, it begins with the oldest."""
-    found = yield from waited(node.events(body.from_seq, min(body.max_bytes, MOST_EVENT_BYTES)))
+    found = await node.events(body.from_seq, min(body.max_bytes, MOST_EVENT_BYTES))
     if found is None:
         raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")
-    servers = (yield from waited(node.servers(ctx.listener))) if body.from_seq < 0 else ()
+    servers = await node.servers(ctx.listener) if body.from_seq < 0 else ()
     return EventLog(
         node.node_id,
         found.oldest_seq,
@@ -67,26 +67,25 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def in_flight(node: Node, body: InFlightBody, _ctx: RequestContext) -> Steps[list[bytes]]:
+async def in_flight(node: Node, body: InFlightBody, _ctx: RequestContext) -> list[bytes]:
     parts = [b'{"moves":[']
     for move in required_controller(node).moves_in_flight(body.topics):
-        yield
+        await rest()
         if move is not None:
             parts += (b"," if len(parts) > 1 else b"", msgspec.json.encode(move))
     return list(in_pieces([*parts, b"]}"]))
 
 
-def healing(node: Node, _body: Nothing, _ctx: RequestContext) -> Work[HealingStatus]:
+async def healing(node: Node, _body: Nothing, _ctx: RequestContext) -> HealingStatus:
     controller = required_controller(node)
-    return (yield from waited(controller.healing()))
+    return await controller.healing()
 
 
-def switch(node: Node, _body: Nothing, _ctx: RequestContext) -> Work[SwitchState]:
+async def switch(node: Node, _body: Nothing, _ctx: RequestContext) -> SwitchState:
     controller = required_controller(node)
-    disabled = yield from waited(controller.reassignments_disabled())
+    disabled = await controller.reassignments_disabled()
     return SwitchState(None if disabled is None else disabled.message)
 
 
-def controller_state(node: Node, _body: Nothing, _ctx: RequestContext) -> Steps[ControllerState]:
-    yield
+async def controller_state(node: Node, _body: Nothing, _ctx: RequestContext) -> ControllerState:
     return required_controller(node).state()

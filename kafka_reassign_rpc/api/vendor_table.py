@@ -2,7 +2,7 @@
 of the two APIs is here once: bounds, permission, decoding, encoding.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,7 +37,6 @@ from kafka_reassign_rpc.core.vendor_bodies import (
 )
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
-from kafka_reassign_rpc.support.turns import Work
 
 _LONGEST_REASON = 400
 
@@ -56,7 +55,7 @@ class Row(NamedTuple):
     needs: AclOperation
     body: Any
     answers: Any
-    answer: Callable[[Node, Any, RequestContext], Work[Any]]
+    answer: Callable[[Node, Any, RequestContext], Awaitable[Any]]
     meaning: str
     by_brokers: bool = False
 
@@ -118,7 +117,7 @@ class VendorTable:
             names.setdefault(row.needs, []).append(row.name)
         return tuple(Acl(needs, AclResource.CLUSTER, ", ".join(those)) for needs, those in names.items())
 
-    def answered(self, node: Node, name: str, body: bytes, ctx: RequestContext) -> Work[Encoded]:
+    async def answered(self, node: Node, name: str, body: bytes, ctx: RequestContext) -> Encoded:
         """Raises UnsupportedVersion for a name that this version does not know."""
         row = self._rows.get(name)
         if row is None:
@@ -126,8 +125,8 @@ class VendorTable:
         ctx.access.check_cluster(row.needs, f"{self._api} {name}")
         wanted = self._decoded(row, body)
         if row.by_brokers:
-            yield from obeyed(node)
-        found = yield from row.answer(node, wanted, ctx)
+            await obeyed(node)
+        found = await row.answer(node, wanted, ctx)
         pieces: list[bytes] = found if isinstance(found, list) else [msgspec.json.encode(found)]
         return Encoded([NO_ERROR + uvarint(sum(len(piece) for piece in pieces) + 1), *pieces, b"\x00"])
 

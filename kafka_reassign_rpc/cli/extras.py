@@ -21,6 +21,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "status": "server",
     "leave": "server",
     "watch": "server",
+    "log": "server",
     "health": "server",
     "notify": "server",
     "fleet": "server",

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.support.typed_commands import Connection
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
-    from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+    from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
     from kafka_reassign_rpc.pipeline.plans.plan_summary import StayingFigures
 
 RAISED_AGAIN_S = 0.5

@@ -123,8 +123,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         else:
             status.show("starting Spark")
             rows = snapshot_files.count_partitions(job.snapshot)
-            few = rows <= plan_input.HERE_ROWS  # of more, Spark's queries verify the plan
-            with spark_session(f"plan {job.goal.kind}", arguments, rows, in_python=few) as spark:
+            with spark_session(f"plan {job.goal.kind}", arguments, rows, in_python=True) as spark:
                 summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
         try:
@@ -211,25 +210,26 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
+    from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
     if read_kind(plan) == plan_disks_command.DISKS:
         return plan_disks_command.verify(path, plan)
-    from kafka_reassign_rpc.pipeline.planning.plan_input import verifies_here
     from kafka_reassign_rpc.pipeline.planning.verify_job import checked_summary, verify, verify_here
 
-    summary, partitions = checked_summary(path, plan), snapshot_files.count_partitions(path)
+    summary = checked_summary(path, plan)
     require_possible_figures(path)
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
-    if verifies_here(arguments.master, summary.kind, summary.moves, partitions):
+    if arguments.master == NO_SPARK:
         status.show(what)
         broken = verify_here(path, plan)
     else:
         status.show("starting Spark")
-        with spark_session("verify", arguments, partitions) as spark:
+        rows = snapshot_files.count_partitions(path)
+        with spark_session("verify", arguments, rows, in_python=True) as spark:
             from kafka_reassign_rpc.pipeline.executor_probe import require_executors
 
             require_executors(spark, path, plan)

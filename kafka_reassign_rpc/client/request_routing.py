@@ -176,6 +176,15 @@ class RequestRouter:
         answer: Response = await self._send_until_answered(this_one, build, cls, changes=changes, names=names)
         return answer
 
+    async def ask_node_once(self, node: int, build: BuildRequest, cls: type[RequestFor[Response]]) -> Response:
+        """For callers that repeat it themselves: the first failure raises Unreachable, and may have had an effect."""
+        await self._look_for(node)
+        connection = await self._nodes.connection(node)
+        version = version_at(cls, await connection.versions())
+        data = await connection.call(cls, _encoded(build, version), version)
+        answer: Response = await decoded_answer(cls, data, version)
+        return answer
+
     async def ask_controller(
         self,
         build: BuildRequest,

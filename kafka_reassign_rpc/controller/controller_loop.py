@@ -90,7 +90,7 @@ class ControllerLoop:
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
         self._too_large: set[str] = set()
-        """Topics that were reported as too large for their znode: once in a term."""
+        """Topics that were reported as too large for the store: once in a term."""
         self._changed: set[TopicPartition] = set()
         """Partitions whose replicas or moves others have changed since the last durable round."""
         self._durable_brokers = cluster.brokers
@@ -134,8 +134,8 @@ class ControllerLoop:
             await asyncio.wait(unanswered, timeout=seconds)
 
     async def insist(self, make: Callable[[], Command[T]]) -> T:
-        """For a command that nobody would repeat: it is submitted again while others keep writing ZooKeeper. Raises
-        NotController, and UnknownServerError if a defect prevents the decision."""
+        """For a command that nobody would repeat: it is submitted again while others keep changing what is stored.
+        Raises NotController, and UnknownServerError if a defect prevents the decision."""
         backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
@@ -170,7 +170,7 @@ class ControllerLoop:
         refused: dict[str, KafkaError] = {}
         attempts = 0
         while attempts < ATTEMPTS:
-            work = Round(RoundView(self.cluster, refused.keys()), refused | self._unreadable())
+            work = Round(self._store.view(self.cluster, refused.keys()), refused | self._unreadable())
             decided = await self._decide([*self._failover(), *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]
@@ -212,19 +212,22 @@ class ControllerLoop:
             log.error(
                 "%s was given up after %d attempts: its sender gets REQUEST_TIMED_OUT", type(command).__name__, ATTEMPTS
             )
-            command.failed(RequestTimedOut("ZooKeeper is being written by somebody else: try again"))
+            command.failed(RequestTimedOut(f"{self._store.place} is being written by somebody else: try again"))
         if commands:
             await self._round([])  # the cluster was read again: that must be decided about without this command too
         else:
             log.error(
-                "others keep changing ZooKeeper: after %d attempts, what was read waits for the next command", ATTEMPTS
+                "others keep changing %s: after %d attempts, what was read waits for the next command",
+                self._store.place,
+                ATTEMPTS,
             )
 
     def _refuse(self, error: TopicTooLarge, refused: dict[str, KafkaError]) -> None:
         if error.topic in self.cluster.topics and error.topic not in self._too_large:
             self._too_large.add(error.topic)
             log.error(
-                "this topic keeps its assignment and its moves in ZooKeeper; only states of partitions change: %s",
+                "this topic keeps its assignment and its moves in %s; only states of partitions change: %s",
+                self._store.place,
                 error,
             )
         refused[error.topic] = PolicyViolation(str(error))
@@ -239,9 +242,7 @@ class ControllerLoop:
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
         """Also events of earlier rounds whose commit was lost but turned out to be durable."""
         found = self._store.problems()
-        problems = [
-            Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
-        ]
+        problems = [Event(catalogue.ENTRY_REFUSED, who=problem.who, reason=problem.reason) for problem in found]
         notes = deque(chain(self._late_notes, problems, view.notes))
         self._late_notes = []
         if notes:

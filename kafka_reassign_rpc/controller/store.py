@@ -10,17 +10,14 @@ whose answer was lost. So what has been committed is durable, once, and what has
 nothing in memory.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
-from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 
 
 class ControllerMoved(Exception):
@@ -41,6 +38,13 @@ class TopicTooLarge(Exception):
     def __init__(self, topic: str, reason: str) -> None:
         super().__init__(reason)
         self.topic = topic
+
+
+class StoredProblem(NamedTuple):
+    """Something stored that nobody can understand or carry out. `who`: where it stands, as events name a requester."""
+
+    who: str
+    reason: str
 
 
 class Loaded(Protocol):
@@ -98,14 +102,20 @@ class LeasedConfigStore(Protocol):
 
 
 class Store(Protocol):
+    """`place`: what others may write beside this controller, for people."""
+
+    @property
+    def place(self) -> str: ...
+
     @property
     def configs(self) -> LeasedConfigStore: ...
 
-    async def load(
-        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
-    ) -> Loaded:
-        """Raises ControllerMoved, ReloadNeeded. `settings` returns those of brokers that are in force after the
-        read; `started_with` are this server's own."""
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        """The view that decisions of a round, which `commit` then gets, change."""
+        ...
+
+    async def load(self) -> Loaded:
+        """Raises ControllerMoved, ReloadNeeded."""
         ...
 
     async def reload(self, cluster: Cluster) -> Reloaded:
@@ -124,6 +134,6 @@ class Store(Protocol):
         """Raises ControllerMoved if this server is no longer the controller; ReloadNeeded."""
         ...
 
-    def problems(self) -> list[ZnodeProblem]:
-        """Each problem of the batch and the queue that the last loads have found, once."""
+    def problems(self) -> list[StoredProblem]:
+        """Each problem that the last loads have found, once."""
         ...

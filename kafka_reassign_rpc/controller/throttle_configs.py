@@ -2,8 +2,8 @@
 what the configs should be.)
 
     before a round's writes   set the configs of its new leases, so no leased replica is copied without its throttle.
-                              Where moves are cancelled through ZooKeeper, remove the throttles that others have put on
-                              their replicas (KIP-236)
+                              Where moves are cancelled with their throttles (KIP-236's znode), remove those that others
+                              have put on their replicas
     beside the rounds         remove the configs of ended leases, restore the values from before; follow changes by
                               others; add the replicas of the next queued moves to the topics' lists. (A broker learns
                               of a config a moment later than of a replica, and has copied a small one by then. It also
@@ -345,7 +345,7 @@ class ThrottleConfigs:
         topic = self._cluster.topics.get(name)
         if topic is None and name in self._cluster.unreadable:
             return None
-        # Configs without a topic are of one whose znodes vanished, and which may come back.
+        # Configs without a topic are of one that somebody has taken out of the store, and which may come back.
         if topic.deleting if topic is not None else stored.configs is None:
             return ConfigChange(ConfigWrite(stored, configs, TopicMemory()), False, ())
         wanted, coming, ahead = (

@@ -30,7 +30,6 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
-from kafka_reassign_rpc.support.turns import Work, waited
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
@@ -42,16 +41,16 @@ def _broker(node: Node) -> "SimulatedBroker":
     return cast("SimulatedBroker", node)
 
 
-def _leader_and_isr(node: Node, request: LeaderAndIsrRequest, ctx: RequestContext) -> Work[LeaderAndIsrResponse]:
-    return waited(_broker(node).leader_and_isr(request, ctx.api_version))
+async def _leader_and_isr(node: Node, request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
+    return await _broker(node).leader_and_isr(request, ctx.api_version)
 
 
-def _stop_replica(node: Node, request: StopReplicaRequest, ctx: RequestContext) -> Work[StopReplicaResponse]:
-    return waited(_broker(node).stop_replica(request, ctx.api_version))
+async def _stop_replica(node: Node, request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
+    return await _broker(node).stop_replica(request, ctx.api_version)
 
 
-def _update_metadata(node: Node, request: UpdateMetadataRequest, ctx: RequestContext) -> Work[UpdateMetadataResponse]:
-    return waited(_broker(node).update_metadata(request, ctx.api_version))
+async def _update_metadata(node: Node, request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
+    return await _broker(node).update_metadata(request, ctx.api_version)
 
 
 def _fetch(node: Node, request: SimulatedFetchRequest, _ctx: RequestContext) -> SimulatedFetchResponse:

@@ -60,7 +60,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.turns import Pace, rest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.notification_znodes import encode_log_dir_event
@@ -278,7 +278,6 @@ class SimulatedBroker:
         }
 
     async def _carry_out(self, steps: Steps[Response]) -> Response:
-        pace = Pace()
         while True:
             try:
                 applied = next(steps)
@@ -288,7 +287,7 @@ class SimulatedBroker:
                 answer: Response = end.value
                 return answer
             self._start_and_stop(applied)
-            await pace.rest()
+            await rest()
 
     def _start_and_stop(self, applied: AppliedRequest) -> None:
         now = asyncio.get_running_loop().time()

@@ -11,6 +11,8 @@ move_history/    `history`
 reports/         HTML pages, plots, tables as text
 executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote master get, and lack
 class_archive.py, prepare_spark.py    Spark's classes in a file, so that jobs start sooner
+arrow_tasks.py   functions of Arrow batches in tasks of Spark, and what they answer
+without_cycles.py   Python's search for garbage waits until the end
 worker_daemon.py    Spark's daemon for Python, for short tasks on this machine
 store_paths.py   where jobs read and write
 parquet_files.py, output_directory.py, spark_session.py, spark_master.py, job_errors.py    shared by several

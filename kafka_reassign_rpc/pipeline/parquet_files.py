@@ -27,6 +27,7 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrameReader, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
@@ -246,6 +247,17 @@ def record_batches(
             raise _unreadable(file, "cannot be read to its end", error) from None
 
 
+def table_in(name: str, content: bytes, schema: pa.Schema) -> pa.Table:
+    """Of a file that was read: columns that it lacks are null. `name` is for errors. Raises BadInput."""
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as opened:
+            held = [name for name in schema.names if name in opened.schema_arrow.names]
+            batches = [_with_all_columns(batch, schema) for batch in opened.iter_batches(GROUP_ROWS, columns=held)]
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{name}: cannot be read to its end: {_first_line(error)}") from None
+    return pa.Table.from_batches(batches, schema=schema)
+
+
 def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [
         batch.column(field.name).cast(field.type)
@@ -254,6 +266,11 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def spark_reader(spark: "SparkSession") -> "DataFrameReader":
+    """Of names as they are: by itself Spark takes brackets, braces and stars for patterns."""
+    return spark.read.option("__globPaths__", "false")
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":
@@ -288,4 +305,8 @@ def _unreadable(file: StorePath, why: str, error: Exception) -> Exception:
     """BadInput for a bad file, StoreError for a store that does not answer."""
     if isinstance(file, RemotePath) and isinstance(error, OSError):
         return store_error(file, error)
-    return BadInput(f"{file}: {why}: {str(error).partition(chr(10))[0]}")
+    return BadInput(f"{file}: {why}: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

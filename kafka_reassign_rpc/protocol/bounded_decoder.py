@@ -1,4 +1,5 @@
-"""Decoders that check every length, generated from a parsed schema: one function for each message and version.
+"""Decoders that check every length, generated from a parsed schema: one generator for each message and version, so that
+a large message is decoded in slices.
 
 kafka-python's own decoders trust every length: they build an array of two thousand million elements until the memory is
 gone, cut a string that is longer than the frame, and copy the rest of the frame for each tagged field. These check
@@ -15,46 +16,21 @@ before they allocate, so that the size of a frame bounds memory and time:
 Bytes behind a valid body are ignored, as in Kafka: a newer peer may know more fields.
 """
 
-from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from kafka_reassign_rpc.protocol.decoder_writer import DecoderWriter
+from kafka_reassign_rpc.protocol.decoder_writer import Decoder, DecoderWriter
 from kafka_reassign_rpc.protocol.frame_errors import BadText, RemoteProtocolError, Truncated
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
-class Decoder(Protocol):
-    """(bytes, offset of the body, array elements allowed) -> (message, offset of its end)."""
-
-    def __call__(self, data: bytes, pos: int, room: int, /) -> tuple[Any, int]: ...
-
-
-class SlicedDecoder(Protocol):
-    """A `Decoder` that yields every 16 elements of an array."""
-
-    def __call__(self, data: bytes, pos: int, room: int, /) -> Generator[None, None, tuple[Any, int]]: ...
-
-
 def decoder(message: type[ApiMessage], version: int) -> Decoder:
     """Each call generates a new function. It raises a RemoteProtocolError for any mistake in the bytes."""
-    return _whole(message, version, sliced=False)
-
-
-def sliced_decoder(message: type[ApiMessage], version: int) -> SlicedDecoder:
-    """`decoder` as a generator, for large messages."""
-    return _whole(message, version, sliced=True)
-
-
-def _whole(message: type[ApiMessage], version: int, *, sliced: bool) -> Callable[[bytes, int, int], Any]:
-    writer = DecoderWriter(message, version, sliced=sliced)
+    writer = DecoderWriter(message, version)
     writer.line(1, "end = len(data)")
     writer.structure(message._struct, message, "obj", 1)
     writer.line(1, "obj._header = None")
-    if sliced:
-        writer.line(1, "if False:")
-        writer.line(2, "yield")
-    writer.line(1, "return obj, pos")
+    writer.line(1, "yield obj, pos")
     return _checked(writer, f"{message.name} v{version}")
 
 
@@ -76,16 +52,16 @@ def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
     head.start(message, "obj", 1)
     head.fields(fields[:at], "obj", 1)
     head.count(fields[at], "count", 1)
-    head.line(1, "return (obj, max(count, 0)), pos")
+    head.line(1, "yield (obj, max(count, 0)), pos")
     element = DecoderWriter(message, version)
     element.line(1, "end = len(data)")
     element.structure(fields[at].array_of, fields[at].data_class, "obj", 1)
-    element.line(1, "return obj, pos")
+    element.line(1, "yield obj, pos")
     name = f"{message.name} v{version}"
     return Parts(_checked(head, name), _checked(element, f"{name} {array}"))
 
 
-def _checked(writer: DecoderWriter, name: str) -> Callable[[bytes, int, int], Any]:
+def _checked(writer: DecoderWriter, name: str) -> Decoder:
     return writer.function(name, partial(_named, name))
 
 

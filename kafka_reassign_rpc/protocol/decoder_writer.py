@@ -3,8 +3,8 @@ code calls.
 """
 
 import struct
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Protocol
 from uuid import UUID
 
 from kafka.protocol.schemas.fields import codecs
@@ -21,6 +21,7 @@ from kafka_reassign_rpc.protocol.frame_errors import (
     TooManyElements,
 )
 from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.support.slices import finished
 
 UNLIMITED = 1 << 62
 """`room` for messages that may be large, such as answers to our own requests."""
@@ -45,6 +46,21 @@ _VARINT_BYTES = 5
 _ELEMENT_OF_TAGS = 4
 """As a shift: 16 bytes of tagged fields count as one element."""
 _ZERO_UUID = bytes(16)
+
+
+class Decoder(Protocol):
+    """(bytes, offset of the body, array elements allowed) -> None every few elements, at last (message, offset of its
+    end). So the steps of a small message, all at once, are as cheap as a call.
+    """
+
+    def __call__(self, data: bytes, pos: int, room: int, /) -> Iterator[tuple[Any, int] | None]: ...
+
+
+def decoded(steps: Iterator[tuple[Any, int] | None]) -> tuple[Any, int]:
+    """Does all steps at once."""
+    *_, found = steps
+    assert found is not None
+    return found
 
 
 def least_size(field: Any, version: int, flexible: bool) -> int:
@@ -85,10 +101,12 @@ def varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes, pos: int) -> int:
-    return read_tags(None, data, pos, {}, 0)
+    return finished(read_tags(None, data, pos, {}, 0))
 
 
-def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, frozenset[str]]], room: int) -> int:
+def read_tags(
+    obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Decoder, frozenset[str]]], room: int
+) -> Generator[None, None, int]:
     """Returns the offset of their end."""
     end = len(data)
     count, pos = varint(data, pos)
@@ -105,7 +123,12 @@ def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, 
         if tag in known:
             name, read, tags = known[tag]
             try:
-                value, used = read(data[pos:stop], 0, room)
+                found = None
+                for found in read(data[pos:stop], 0, room):
+                    if found is None:
+                        yield
+                assert found is not None
+                value, used = found
             except (struct.error, IndexError):
                 raise BadTag(f"tagged field {tag} does not fit into its {size} bytes") from None
             if used != size:
@@ -113,6 +136,7 @@ def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, 
             setattr(obj, name, value)
             obj.tags = tags if obj.tags is None else obj.tags | tags
         pos = stop
+        yield
     return pos
 
 
@@ -151,19 +175,16 @@ _HELPERS: dict[str, Any] = {
 class DecoderWriter:
     """Names in the source are data, pos, end, room, and numbered locals."""
 
-    def __init__(self, message: type[ApiMessage], version: int, *, sliced: bool = False) -> None:
+    def __init__(self, message: type[ApiMessage], version: int) -> None:
         self._message = message
         self._version = version
         self._flexible: bool = message.flexible_version_q(version)
         self._longest_text = LONGEST_TEXT if message.is_request() else UNLIMITED
-        self._sliced = sliced
         self._lines: list[str] = []
         self._globals = dict(_HELPERS)
         self._names = 0
 
-    def function(
-        self, name: str, named: Callable[[Exception], RemoteProtocolError] | None = None
-    ) -> Callable[[bytes, int, int], Any]:
+    def function(self, name: str, named: Callable[[Exception], RemoteProtocolError] | None = None) -> Decoder:
         """`named` turns a mistake in the bytes into an error; None leaves that to the caller of the function."""
         lines = self._lines
         if named is not None:
@@ -172,7 +193,7 @@ class DecoderWriter:
             lines = ["    try:", *tried, "    except MISTAKES as error:", "        raise named(error) from None"]
         source = "\n".join(["def read(data, pos, room):", *lines])
         exec(compile(source, f"<decoder {name}>", "exec"), self._globals)  # noqa: S102 (made of schemas, not of input)
-        read: Callable[[bytes, int, int], Any] = self._globals["read"]
+        read: Decoder = self._globals["read"]
         return read
 
     def line(self, depth: int, text: str) -> None:
@@ -191,12 +212,10 @@ class DecoderWriter:
             since = self._local("at")
             self.line(depth, "if data[pos]:")
             self.line(depth + 1, f"{since} = pos")
-            self.line(depth + 1, f"pos = read_tags({into}, data, pos, {self._constant('tags', tags)}, room)")
+            self.line(depth + 1, f"pos = yield from read_tags({into}, data, pos, {self._constant('tags', tags)}, room)")
             self.line(depth + 1, f"room -= pos - {since} >> {_ELEMENT_OF_TAGS}")
             self.line(depth + 1, "if room < 0:")
             self.line(depth + 2, "raise too_many()")
-            if self._sliced:
-                self.line(depth + 1, "yield")
             self.line(depth, "else:")
             self.line(depth + 1, "pos += 1")
 
@@ -216,11 +235,11 @@ class DecoderWriter:
             self._value(inner, f"{into}.{inner.name}", depth)
         self._fixed(run, into, depth)
 
-    def _tag_decoder(self, field: Any) -> Callable[[bytes, int, int], tuple[Any, int]]:
+    def _tag_decoder(self, field: Any) -> Decoder:
         writer = DecoderWriter(self._message, self._version)
         writer.line(1, "end = len(data)")
         writer._value(field, "value", 1)
-        writer.line(1, "return value, pos")
+        writer.line(1, "yield value, pos")
         return writer.function(f"tag {field.name}")
 
     def _fixed(self, run: list[Any], into: str, depth: int) -> None:
@@ -352,9 +371,8 @@ class DecoderWriter:
             else:
                 self._simple(element, item, inner + 1, nullable=False)
             self.line(inner + 1, f"{items}.append({item})")
-            if self._sliced:
-                self.line(inner + 1, f"if not {at} & 15:")  # to yield takes as long as to read a short text
-                self.line(inner + 2, "yield")
+            self.line(inner + 1, f"if not {at} & 15:")  # to yield takes as long as to read a short text
+            self.line(inner + 2, "yield")
         self._null(field, target, depth, count, field.nullable_for_version_q(self._version))
 
     def _numbers(self, codec: Any, target: str, count: str, depth: int) -> None:
@@ -364,10 +382,6 @@ class DecoderWriter:
         self.line(depth + 1, f"pos += {count} * {codec.size}")
         self.line(depth, "else:")
         depth += 1
-        if not self._sliced:
-            self.line(depth, f"{target} = list(unpack_from(f'>{{{count}}}{codec.fmt}', data, pos))")
-            self.line(depth, f"pos += {count} * {codec.size}")
-            return
         items, some, left = self._local("items"), self._local("some"), self._local("left")
         self.line(depth, f"{target} = {items} = []")
         self.line(depth, f"{left} = {count}")

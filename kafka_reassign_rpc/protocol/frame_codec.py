@@ -20,8 +20,8 @@ import msgspec
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
-from kafka_reassign_rpc.protocol.bounded_decoder import Decoder, Parts, SlicedDecoder, decoder, parts, sliced_decoder
-from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, skip_tags
+from kafka_reassign_rpc.protocol.bounded_decoder import Parts, decoder, parts
+from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, Decoder, decoded, skip_tags
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,
@@ -121,19 +121,22 @@ def decode_request(
     """
     data = frame if type(frame) is bytes else bytes(frame)
     header, pos, reader = _request_header(data, served)
-    body, _ = reader.decode(data, pos, max_elements.get(header.api_key, MAX_ELEMENTS))
-    return DecodedRequest(header, body)
+    *_, found = reader.decode(data, pos, max_elements.get(header.api_key, MAX_ELEMENTS))
+    assert found is not None
+    return DecodedRequest(header, found[0])
 
 
 def decode_request_in_slices(
     frame: bytes, served: Mapping[int, tuple[int, int]], max_elements: Mapping[int, int]
 ) -> Generator[None, None, DecodedRequest]:
     """`decode_request` that yields every few elements."""
-    header, pos, _ = _request_header(frame, served)
-    key = header.api_key
-    decode = _sliced_decoder(REQUESTS[key], header.api_version)
-    body, _ = yield from decode(frame, pos, max_elements.get(key, MAX_ELEMENTS))
-    return DecodedRequest(header, body)
+    header, pos, reader = _request_header(frame, served)
+    found = None
+    for found in reader.decode(frame, pos, max_elements.get(header.api_key, MAX_ELEMENTS)):
+        if found is None:
+            yield
+    assert found is not None
+    return DecodedRequest(header, found[0])
 
 
 def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
@@ -269,14 +272,14 @@ def decode_response(
     correlation_id, pos = answer_header(cls, data, version=version)
     if cls is ApiVersionsResponse and data[pos : pos + 2] == _INT16.pack(UNSUPPORTED_VERSION):
         version = 0
-    body, _ = _decoder(cls, version)(data, pos, UNLIMITED)
+    body, _ = decoded(_decoder(cls, version)(data, pos, UNLIMITED))
     return correlation_id, body
 
 
 def decode_body(cls: type[AnyMessage], body: bytes, *, version: int) -> AnyMessage:
     """Raises a RemoteProtocolError."""
     message: AnyMessage
-    message, _ = _decoder(cls, version)(body, 0, UNLIMITED)
+    message, _ = decoded(_decoder(cls, version)(body, 0, UNLIMITED))
     return message
 
 
@@ -287,12 +290,12 @@ def decode_body_in_parts(
     Both raise RemoteProtocolError. Bytes behind the array are not read.
     """
     read = _parts(cls, version, array)
-    (head, count), start = read.head(body, 0, UNLIMITED)
+    (head, count), start = decoded(read.head(body, 0, UNLIMITED))
 
     def elements() -> Iterator[Any]:
         at = start
         for _ in range(count):
-            element, at = read.element(body, at, UNLIMITED)
+            element, at = decoded(read.element(body, at, UNLIMITED))
             yield element
 
     return head, elements()
@@ -304,7 +307,7 @@ def decode_head(
     """Of the body that begins at `start`: the message up to its field `array`, and the offset at which that begins,
     with its count. Raises RemoteProtocolError.
     """
-    (head, count), pos = _parts(cls, version, array).head(data, start, UNLIMITED)
+    (head, count), pos = decoded(_parts(cls, version, array).head(data, start, UNLIMITED))
     return head, pos - (len(uvarint(count + 1)) if cls.flexible_version_q(version) else _INT32.size)
 
 
@@ -341,11 +344,6 @@ def _decoder(cls: type[ApiMessage], version: int) -> Decoder:
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     return decoder(cls, version)
-
-
-@cache
-def _sliced_decoder(cls: type[ApiMessage], version: int) -> SlicedDecoder:
-    return sliced_decoder(cls, version)
 
 
 @cache

@@ -1,10 +1,10 @@
 """Bounds the memory of the large requests that are in work at the same time. The addresses that they come from take
 turns: whoever sends many waits for himself."""
 
-import asyncio
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+from kafka_reassign_rpc.support.address_line import AddressLine
 
 HUGE_BYTES = 512 * 1024
 """A larger request is huge: it waits for other huge ones, but no smaller request waits for it."""
@@ -41,41 +41,22 @@ class _Budget:
         self._limit = limit
         self._closed = closed
         self._in_work = 0
-        self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
-        """By address; the first is next."""
+        self._line: AddressLine[int] = AddressLine(gone=self.leave)
 
     async def enter(self, size: int, host: str) -> None:
-        if not self._waiting and self._has_room(size):
+        if not self._line and self._has_room(size):
             self._in_work += size
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(host, deque()).append((size, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # admitted at the same moment
-                self.leave(size)
-            raise
+        else:
+            await self._line.wait(host, size)
 
     def leave(self, size: int) -> None:
         self._in_work -= size
         self.admit()
 
     def admit(self) -> None:
-        while self._waiting:
-            host, of_host = next(iter(self._waiting.items()))
-            size, turn = of_host[0]
-            gone = turn.done()
-            if not gone and not self._has_room(size):
-                return
-            of_host.popleft()
-            if not of_host:
-                del self._waiting[host]
-            elif not gone:
-                self._waiting.move_to_end(host)
-            if not gone:
-                self._in_work += size
-                turn.set_result(None)
+        while (size := self._line.first()) is not None and self._has_room(size):
+            self._in_work += size
+            self._line.let_in()
 
     def _has_room(self, size: int) -> bool:
         return not self._closed() and (not self._in_work or self._in_work + size <= self._limit)

@@ -6,8 +6,9 @@ for the next one.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
+
+from kafka_reassign_rpc.support.address_line import AddressLine
 
 PER_TURN = 5
 """So many handshakes begin at once ..."""
@@ -51,8 +52,7 @@ class HandshakeTurns:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting: OrderedDict[str, dict[Handshake, asyncio.Future[None]]] = OrderedDict()
-        """By address; the first is next."""
+        self._line: AddressLine[Handshake] = AddressLine()
         self._under_way: dict[str, dict[Handshake, None]] = {}
         """By address, the oldest first."""
         self._count = 0
@@ -61,17 +61,12 @@ class HandshakeTurns:
 
     async def begin(self, handshake: Handshake) -> None:
         """Waits until this handshake may begin. Call `end` for it, whatever happens."""
-        if self._left <= 0 or self._waiting:
-            turn = self._loop.create_future()
-            self._waiting.setdefault(handshake.host, {})[handshake] = turn
-            await turn
+        if self._left <= 0 or self._line:
+            await self._line.wait(handshake.host, handshake)
         else:
             self._take(handshake)
 
     def end(self, handshake: Handshake) -> None:
-        waiting = self._waiting.get(handshake.host, {})
-        if waiting.pop(handshake, None) is not None and not waiting:
-            del self._waiting[handshake.host]
         of_host = self._under_way.get(handshake.host, {})
         if handshake in of_host:
             del of_host[handshake]
@@ -94,12 +89,6 @@ class HandshakeTurns:
     def _next_turn(self) -> None:
         self._timer = None
         self._left = PER_TURN
-        while self._left > 0 and self._waiting:
-            host, of_host = self._waiting.popitem(last=False)
-            handshake = next(iter(of_host))
-            turn = of_host.pop(handshake)
-            if of_host:
-                self._waiting[host] = of_host  # behind the others
-            if not turn.done():  # it is not being cancelled
-                turn.set_result(None)
-                self._take(handshake)
+        while self._left > 0 and (handshake := self._line.first()) is not None:
+            self._line.let_in()
+            self._take(handshake)

@@ -27,6 +27,7 @@ text_columns   text wrapped at the columns of a terminal
 text_table     tables of plain text, by rich
 standard_output  the end of a command that cannot print
 slow_word      a message while something takes long
+address_line   a line in which the addresses of clients take turns
 tasks          background tasks and their end
 parts          parts that start in order and stop in reverse
 wall_clock     the time of day

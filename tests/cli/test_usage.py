@@ -269,6 +269,7 @@ def test_sv_1_a_wrong_word_ends_with_what_is_wrong_behind_a_short_usage_of_its_c
         (["export", "--out", "o"], "Invalid port in bootstrap.servers: h:99999"),
         (["submit", "--plan", "p"], "p: no such directory"),
         (["watch"], "Invalid port in bootstrap.servers: h:99999"),
+        (["log"], "Invalid port in bootstrap.servers: h:99999"),
     ],
 )
 def test_sv_1_the_environment_has_the_default_of_the_cluster(
@@ -280,6 +281,15 @@ def test_sv_1_the_environment_has_the_default_of_the_cluster(
     monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "h:99999")
     assert main(words) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith(problem)
+
+
+def test_kr_5_wrong_flags_of_log_are_refused(refused: Refused) -> None:
+    at = ("log", "--bootstrap-server", "127.0.0.1:1")
+    for text in ("-1", "x", "", "1e3", "9" * 30):
+        refused(*at, f"--from={text}", saying="--from: expected an offset, start or end")
+    refused(*at, "--from", "end", saying="nothing is there yet, so it needs --follow")
+    refused("log", saying="--bootstrap-server")
+    refused(*at, "--command-config", "/nowhere", saying="/nowhere")
 
 
 def test_sv_1_the_help_names_every_command() -> None:

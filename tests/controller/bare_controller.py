@@ -25,7 +25,6 @@ from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaSt
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, CancelMove, MoveTerms, Partition
@@ -337,7 +336,7 @@ async def elected_controller(
         )
         assert leadership is not None
         store = ZooKeeperStore(zk, leadership)
-        loaded = await store.load(lambda: KAFKA_DEFAULTS)
+        loaded = await store.load()
         zk.lives = lives
         controller = BareController(zk, leadership, store, loaded.cluster)
         task = asyncio.create_task(controller.loop.run())

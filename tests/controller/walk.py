@@ -154,7 +154,9 @@ def _is_of_request(stack: list[FrameType]) -> bool:
         task = asyncio.current_task()
     except RuntimeError:
         task = None
-    return _file(stack[-1]) == CONNECTION if task is None else getattr(task.get_coro(), "__qualname__", "") in TASKS
+    if not isinstance(task, asyncio.Task):  # or work that has begun before its task
+        return _file(stack[-1]) == CONNECTION
+    return getattr(task.get_coro(), "__qualname__", "") in TASKS
 
 
 def walk_of(traces: list[list[Call]]) -> Walk:

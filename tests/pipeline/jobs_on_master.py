@@ -1,9 +1,8 @@
 """Runs commands of the pipeline one after the other in one Spark session, in a process of its own:
 
-    python -m tests.pipeline.jobs_on_master MASTER SETTINGS-AS-JSON COMMANDS-AS-JSON [verifies-on-spark]
+    python -m tests.pipeline.jobs_on_master MASTER SETTINGS-AS-JSON COMMANDS-AS-JSON
 
 Each command is a list of arguments. It prints the exit code of each; the session is that of a user with this --master.
-With the last argument small plans are verified on Spark, too.
 """
 
 import json
@@ -16,10 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import spark_session
-from kafka_reassign_rpc.pipeline.planning import plan_input
 from tests.jvm import QUICK
-
-VERIFIES_ON_SPARK = "verifies-on-spark"
 
 
 def run(master: str, settings: dict[str, str], commands: list[list[str]]) -> None:
@@ -45,6 +41,4 @@ def _is_on_spark(command: list[str]) -> bool:
 
 if __name__ == "__main__":
     os.environ.pop("PYSPARK_PYTHON", None)
-    if sys.argv[4:] == [VERIFIES_ON_SPARK]:
-        plan_input.HERE_ROWS = plan_input.HERE_OBJECTS = 0
     run(sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]))

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
-from kafka_reassign_rpc.pipeline.planning.chunk_cells import to_cells, to_chunk, to_proposals
+from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, after_a_step, to_cells, to_chunk, to_proposals
 from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
@@ -33,7 +33,7 @@ SPREAD = GoalWeights(topic_replicas=1.0, topic_leaders=0.5)
 class CallsByCells:
     """As Spark: chunks of some topics each, which are Arrow between the steps."""
 
-    _cells: Sequence[Sequence[bytes]]
+    _cells: Sequence[ChunkCells]
 
     def __init__(self, path: StorePath) -> None:
         self._path = path
@@ -44,14 +44,17 @@ class CallsByCells:
         names = table["topic"].to_pylist()
         parts = [[row for row, name in enumerate(names) if hash_of(name) == part] for part in range(PARTS)]
         random.Random(5).shuffle(parts[0])
-        return self._merged((build(table.take(rows), given) for rows in parts), merge)
+        made = (build(table.take(rows), given) for rows in parts)
+        return self._merged([(to_cells(chunk), answer) for chunk, answer in made], merge)
 
     def change(self, step: Callable[..., Any], given: Any, merge: Callable[..., Any]) -> Any:
-        chunks = [to_chunk(cells) for cells in self._cells]
-        return self._merged([(chunk, step(chunk, given)) for chunk in chunks], merge)
+        chunks = [(to_chunk(cells), cells) for cells in self._cells]
+        answers = [step(chunk, given) for chunk, _ in chunks]
+        made = [after_a_step(*one) for one in chunks]
+        return self._merged(list(zip(made, answers, strict=True)), merge)
 
     def weigh(self, step: Callable[..., Any], given: Any, merge: Callable[..., Any]) -> Any:
-        first, *others = [step(to_proposals(cells[2]), given) for cells in self._cells]
+        first, *others = [step(to_proposals(cells.proposals), given) for cells in self._cells]
         for other in others:
             first = merge(first, other)
         return first
@@ -63,10 +66,9 @@ class CallsByCells:
         self._cells = []
 
     def _merged(self, made: Any, merge: Callable[..., Any]) -> Any:
-        found = [(to_cells(chunk), answer) for chunk, answer in made]
-        self._cells = [cells for cells, _ in found]
-        total = found[0][1]
-        for _, answer in found[1:]:
+        self._cells = [cells for cells, _ in made]
+        total = made[0][1]
+        for _, answer in made[1:]:
             total = merge(total, answer)
         return total
 

@@ -7,8 +7,8 @@ import pytest
 
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batch
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, read_kind, read_summary
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import read_meta

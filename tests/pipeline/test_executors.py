@@ -20,7 +20,7 @@ TASK = """
 import sys
 from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
-from kafka_reassign_rpc.pipeline.planning import chunk_callers, snapshot_to_plan, verify_rules
+from kafka_reassign_rpc.pipeline.planning import chunk_callers, snapshot_to_plan, verify_chunk
 import kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 """

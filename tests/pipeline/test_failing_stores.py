@@ -12,7 +12,6 @@ import pytest
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, store_path
 from tests.pipeline.failing_s3 import DENIED, EXPIRED, GONE, failing_endpoint
-from tests.pipeline.jobs_on_master import VERIFIES_ON_SPARK
 from tests.pipeline.s3 import BUCKET, S3, in_environment, s3_endpoint
 from tests.pipeline.spark_cluster import ROOT
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
@@ -102,7 +101,7 @@ def run_on_spark(commands: list[list[str]]) -> list[Ended]:
         "spark.hadoop.fs.s3a.retry.interval": "50ms",  # as many attempts as else, with less of a pause between them
     }
     program = [sys.executable, "-m", "tests.pipeline.jobs_on_master", "local[2]", json.dumps(settings)]
-    program += [json.dumps(commands), VERIFIES_ON_SPARK]
+    program.append(json.dumps(commands))
     done = subprocess.run(program, cwd=ROOT, check=False, capture_output=True, text=True)
     codes = re.findall(r"^(\d+) (?:plan|audit|history) \S+$", done.stdout, re.MULTILINE)
     assert len(codes) == len(commands), done.stderr

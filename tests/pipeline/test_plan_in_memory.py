@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.planning import plan_input, plan_job
+from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.arriving import Arriving
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -279,28 +279,23 @@ def test_dp_6_every_plan_is_made_on_spark_unless_it_is_to_be_made_without(
     assert (tmp_path / "plan").exists() is not starts
 
 
+@pytest.mark.parametrize(("master", "starts"), [("local[*]", True), ("none", False)])
+def test_dp_6_every_plan_is_verified_on_spark_unless_it_is_to_be_verified_without(
+    master: str, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(*_: object) -> None:
+        raise JobFailed("not started")
+
+    path = written(tmp_path / "snapshot", random_cluster(6, 3, 42, dead=(2,)))
+    plan_job.run_here(PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
+    monkeypatch.setattr(spark_session, "_launch", launch)
+    where = ["--snapshot", str(path), "--plan", str(tmp_path / "plan"), "--master", master]
+    assert main(["plan", "verify", *where]) == int(starts)
+
+
 def test_dp_6_an_audit_does_not_run_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--snapshots", str(tmp_path), "--out", str(tmp_path / "out"), "--master", "none"]) == 2
     assert "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("master", "kind", "moves", "rows", "here"),
-    [
-        ("local[*]", GoalKind.HEAL, 2_000_000, 4_000_000, True),
-        ("local[*]", GoalKind.HEAL, 1, 4_000_001, False),
-        ("local[*]", GoalKind.SET_FACTOR, 300_000, 4_000_000, True),
-        ("local[*]", GoalKind.SET_FACTOR, 300_001, 300_001, False),
-        ("local[*]", GoalKind.COMBINE, 2_000_000, 4_000_000, False),
-        ("none", GoalKind.COMBINE, 2_000_000, 9_000_000, True),
-        ("spark://host:7077", GoalKind.HEAL, 1, 1, False),
-    ],
-)
-def test_dp_6_moves_that_are_judged_one_by_one_are_verified_in_this_process_while_they_are_few(
-    master: str, kind: GoalKind, moves: int, rows: int, here: bool
-) -> None:
-    """100,000 moves of `set-rf` took 10 s of CPU and 0.4 GB."""
-    assert plan_input.verifies_here(master, kind, moves, rows) is here
 
 
 def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job, verify_on_spark
+from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job, verify_callers
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
@@ -217,10 +217,10 @@ def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
         verify(spark, tmp_path / "tight", plan)
 
 
-def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
+def test_dp_3_this_process_and_tasks_of_spark_find_the_same_in_files_changed_by_hand(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that Spark has read, in this process and in tasks; and columns, in this process."""
+    """In one task, and in several."""
     plan = heal_plan.copy(tmp_path / "plan")
     assert verify(spark, heal_plan.snapshot, plan) == []
     summary = json.loads((plan / plan_summary.SUMMARY).read_bytes())
@@ -233,7 +233,7 @@ def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
     batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0] | {"log_dirs": ["any", "/data/2"]}]
     file.write_text(json.dumps(batch))
     here = verify(spark, heal_plan.snapshot, plan)
-    monkeypatch.setattr(verify_on_spark, "SMALL_ROWS", 0)
+    monkeypatch.setattr(verify_callers, "_FEW", 0)
     assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
     assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start", "batches"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}

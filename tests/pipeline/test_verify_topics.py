@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, above_even
+from kafka_reassign_rpc.pipeline.planning.verify_topics import above_even, topic_shares
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     SUMMARY as SUMMARY_FILE,
 )
@@ -35,17 +36,13 @@ def test_dp_13_what_is_more_than_even_by_topic_is_counted_topic_by_topic() -> No
         BrokerFigures(n, None, True, None, NOTHING, NOTHING, LoadFigures(replicas=part, leaders=part))
         for n, part in ((1, 10), (2, 5), (3, 5))
     ]
-    requested = msgspec.structs.replace(SUMMARY.requested, tolerance=0.1)
-    summary = msgspec.structs.replace(SUMMARY, brokers=brokers, requested=requested)
-    rows = [
-        TopicHeld("t", 0, 1, 7, 0),
-        TopicHeld("t", 0, 2, 1, 4),
-        TopicHeld("u", 0, 3, 1, 1),
-        TopicHeld("u", 0, 9, 1, 0),
-    ]
-    assert above_even(rows, ["replicas", "leaders"], summary) == TopicFigures(2, 2)
-    assert above_even(rows, ["leaders"], summary) == TopicFigures(0, 2)
-    assert above_even([], ["replicas"], summary) == TopicFigures()
+    asked = {"topic_replicas": 1.0, "topic_leaders": 1.0}
+    requested = msgspec.structs.replace(SUMMARY.requested, tolerance=0.1, weights=asked)
+    shares = topic_shares(msgspec.structs.replace(SUMMARY, kind="rebalance", brokers=brokers, requested=requested))
+    topics, replicas = np.array([0, 0, 0, 0, 1]), np.array([[2, 1]] * 4 + [[3, 9]])
+    assert above_even(topics, replicas, shares) == {"replicas": 1, "leaders": 2}
+    assert above_even(topics, replicas, {"leaders": shares["leaders"]}) == {"leaders": 2}
+    assert above_even(topics[:0], replicas[:0], shares) == {"replicas": 0, "leaders": 0}
 
 
 def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics_are_found(

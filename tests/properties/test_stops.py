@@ -91,7 +91,7 @@ class SlowStore(MemoryStore):
             return await super().commit(cluster, view)
         is_durable, self.lost = self.lost, None
         if is_durable:
-            await super().commit((await self.load(lambda: KAFKA_DEFAULTS)).cluster, view)
+            await super().commit((await self.load()).cluster, view)
         raise ReloadNeeded("the answer was lost")
 
     async def reload(self, cluster: Cluster) -> Reloaded:
@@ -164,7 +164,7 @@ class Deletions(RuleBasedStateMachine):
             await self.end_term()
         self.registered()
         self.store = SlowStore(self.log)
-        self.cluster = cluster = (await self.store.load(lambda: KAFKA_DEFAULTS)).cluster
+        self.cluster = cluster = (await self.store.load()).cluster
         survey = BrokerSurvey("test", BrokerLinks())
         cast(Any, survey).set_brokers = lambda _: None  # nobody is asked
         survey.settings = KAFKA_DEFAULTS

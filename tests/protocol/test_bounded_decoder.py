@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.protocol.bounded_decoder import decoder, sliced_decoder
-from kafka_reassign_rpc.protocol.decoder_writer import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED
+from kafka_reassign_rpc.protocol.bounded_decoder import decoder
+from kafka_reassign_rpc.protocol.decoder_writer import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED, decoded
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_request,
@@ -86,16 +86,7 @@ def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -
     read, data = decoder(body.cls, body.version), body.data
     for end in range(len(data)):
         with pytest.raises(RemoteProtocolError):
-            read(data[:end], 0, UNLIMITED)
-
-
-@for_each("body", kafka_bodies.load())
-def test_sv_6_a_decoder_of_slices_reads_what_the_other_reads(body: kafka_bodies.Body) -> None:
-    read, sliced, data = decoder(body.cls, body.version), sliced_decoder(body.cls, body.version), body.data
-    assert finished(sliced(data, 0, UNLIMITED)) == read(data, 0, UNLIMITED)
-    for end in range(0, len(data), 3):
-        with pytest.raises(RemoteProtocolError):
-            finished(sliced(data[:end], 0, UNLIMITED))
+            decoded(read(data[:end], 0, UNLIMITED))
 
 
 @pytest.mark.parametrize("tried", [1, pytest.param(len(ABSURD), marks=pytest.mark.long)])
@@ -108,7 +99,7 @@ def test_sv_6_absurd_lengths_and_counts_anywhere_end_in_a_message_or_a_typed_err
     for position in range(len(data)):
         for pattern in (ABSURD * 2)[position % len(ABSURD) :][:tried]:
             try:
-                read(data[:position] + pattern + data[position + len(pattern) :], 0, UNLIMITED)
+                decoded(read(data[:position] + pattern + data[position + len(pattern) :], 0, UNLIMITED))
             except RemoteProtocolError:
                 continue
 
@@ -247,11 +238,11 @@ def test_sv_6_numbers_of_an_array_are_read_whatever_way_its_length_takes(count: 
         topics=[DescribeLogDirsRequest.DescribableLogDirTopic(version=version, topic="t", partitions=numbers)],
     )
     data = bytes(body.encode(version=version))
-    sliced = finished(sliced_decoder(type(body), version)(data, 0, UNLIMITED))
-    for decoded, end in (decoder(type(body), version)(data, 0, UNLIMITED), sliced):
-        assert (decoded.topics[0].partitions, end) == (numbers, len(data))
+    read = decoder(type(body), version)
+    found, end = decoded(read(data, 0, UNLIMITED))
+    assert (found.topics[0].partitions, end) == (numbers, len(data))
     with pytest.raises(RemoteProtocolError):
-        decoder(type(body), version)(data[:-4], 0, UNLIMITED)
+        decoded(read(data[:-4], 0, UNLIMITED))
 
 
 def test_sv_6_a_large_request_is_decoded_in_slices_and_taken_apart_in_slices() -> None:
@@ -333,7 +324,7 @@ def test_860_5_a_hundred_thousand_tagged_partitions_take_linear_time() -> None:
         )
     ]
     data = encode_body(body, version=1)
-    found, _ = decoder(AlterPartitionReassignmentsRequest, 1)(data, 0, UNLIMITED)
+    found, _ = decoded(decoder(AlterPartitionReassignmentsRequest, 1)(data, 0, UNLIMITED))
     assert [one.expected_replicas for one in found.topics[0].partitions] == [[2, 3]] * 100_000
 
 

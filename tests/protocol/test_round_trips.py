@@ -14,7 +14,7 @@ from kafka.protocol.schemas.fields.struct import StructField
 
 from kafka_reassign_rpc.protocol import messages
 from kafka_reassign_rpc.protocol.bounded_decoder import decoder
-from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, least_size
+from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, decoded, least_size
 from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
     decode_response,
@@ -90,7 +90,7 @@ def test_455_1_the_bytes_are_those_of_kafka_python(name: str, direction: str, da
     version = data.draw(st.integers(0, theirs.max_version))
     body = data.draw(values.messages(theirs, version))
     wire = bytes(body.encode(version=version))
-    found, end = decoder(ours, version)(wire, 0, UNLIMITED)
+    found, end = decoded(decoder(ours, version)(wire, 0, UNLIMITED))
     assert end == len(wire)
     assert encode_body(found, version=version) == wire
     assert as_plain(found, theirs._struct, version) == as_plain(body, theirs._struct, version)
@@ -98,14 +98,14 @@ def test_455_1_the_bytes_are_those_of_kafka_python(name: str, direction: str, da
 
 @for_each("body", kafka_bodies.load())
 def test_sv_2_what_kafkas_own_classes_write_is_read_and_written_identically(body: kafka_bodies.Body) -> None:
-    found, end = decoder(body.cls, body.version)(body.data, 0, UNLIMITED)
+    found, end = decoded(decoder(body.cls, body.version)(body.data, 0, UNLIMITED))
     assert end == len(body.data)
     assert encode_body(found, version=body.version).hex() == body.hex
 
 
 @for_each("body", [body for body in kafka_bodies.load() if body.fields is not None])
 def test_455_1_each_field_of_ours_means_what_it_means_to_kafka(body: kafka_bodies.Body) -> None:
-    found, _ = decoder(body.cls, body.version)(body.data, 0, UNLIMITED)
+    found, _ = decoded(decoder(body.cls, body.version)(body.data, 0, UNLIMITED))
     assert as_plain(found, body.cls._struct, body.version) == renamed(body.fields)
 
 

@@ -96,10 +96,10 @@ async def test_hm_5_wrong_passwords_of_readers_that_hung_up_are_not_checked(site
     """Nor is a reader kept waiting forever: who cannot be checked in time gets 503."""
     site.users.replace(parse_users(f'prometheus = "{hashed_line("a: päss", 100_000)}"'.encode(), "users"))
     gone = [asyncio.create_task(site.get(basic(f"nobody {number}", "x"))) for number in range(30)]
-    await eventually(lambda: site.users._checks._count > 20)
+    await eventually(lambda: len(site.users._checks._line) > 20)
     for one in gone:
         one.cancel()
-    await eventually(lambda: site.users._checks._count == 0)
+    await eventually(lambda: len(site.users._checks._line) == 0)
     assert (await site.get(basic("prometheus", "a: päss")))[0] == 200
 
 

@@ -55,8 +55,8 @@ def vanished(topic: str, count: int) -> Event:
 
 
 class Round:
-    """The queued commands of one turn share its view. `refused`: topics whose znode has no room for this round's
-    changes, with the reason: a command that changes their assignment answers with it instead."""
+    """The queued commands of one turn share its view. `refused`: topics for whose changes of this round the
+    store has no room, with the reason: a command that changes their assignment answers with it instead."""
 
     def __init__(self, view: RoundView, refused: dict[str, KafkaError]) -> None:
         self.view = view

@@ -290,7 +290,9 @@ class Supervisor:
         self._service.epoch = leadership.epoch
         self._service.since_ms = now_ms()
         sender = Sender(self._id, leadership.epoch, self._endpoints(), leadership.zxid)
-        self._term = Term(self._around, ZooKeeperStore(self._zk, leadership), sender)
+        survey, started_with = self._around.survey, self._around.config.started_with
+        store = ZooKeeperStore(self._zk, leadership, lambda: survey.settings, started_with)
+        self._term = Term(self._around, store, sender)
         self._standby.remember(self._term)
         try:
             return await self._term.serve(self._begin)

@@ -90,7 +90,7 @@ class Term:
         began, why = False, None
         record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
-            loaded = await self._store.load(lambda: self._around.survey.settings, self._around.config.started_with)
+            loaded = await self._store.load()
             if self._sender.id in loaded.cluster.brokers:
                 why = f"broker {self._sender.id} has registered, and this server has the same id"
                 return False

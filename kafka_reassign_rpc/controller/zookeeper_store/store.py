@@ -1,18 +1,19 @@
 """The store in front of ZooKeeper: reads the cluster in bulk, and commits rounds to it in fenced transactions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
-from kafka_reassign_rpc.controller.store import TopicTooLarge
+from kafka_reassign_rpc.controller.store import StoredProblem, TopicTooLarge
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.core.state.requesters import znode
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
@@ -29,18 +30,30 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 class ZooKeeperStore(FencedZooKeeper):
-    """A `controller.store.Store`, which says what its methods do."""
+    """A `controller.store.Store`, which says what its methods do.
 
-    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
+    settings      returns those of brokers that are in force when it is called: after the read of a load
+    started_with  this server's own
+    """
+
+    place = "ZooKeeper"
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        leadership: Leadership,
+        settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
+        started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+    ) -> None:
         super().__init__(zk, leadership)
         self.configs = LeasedConfigZnodes(self)
+        self._settings = settings
+        self._started_with = started_with
         self._parents: set[str] = set()
         self._problems: list[ZnodeProblem] = []
 
-    async def load(
-        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
-    ) -> LoadedCluster:
-        return await self._load(Cluster(), settings, started_with)
+    async def load(self) -> LoadedCluster:
+        return await self._load(Cluster(), self._settings, self._started_with)
 
     async def _load(
         self, known: Cluster, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings
@@ -50,9 +63,12 @@ class ZooKeeperStore(FencedZooKeeper):
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
 
-    def problems(self) -> list[ZnodeProblem]:
+    def problems(self) -> list[StoredProblem]:
         problems, self._problems = self._problems, []
-        return problems
+        return [StoredProblem(znode(problem.root).who, problem.text) for problem in problems]
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        return RoundView(cluster, too_large)
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         soft = cluster.soft

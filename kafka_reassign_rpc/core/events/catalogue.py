@@ -150,9 +150,9 @@ _TYPES = (
     EventType(
         MOVE_GONE,
         "INFO",
-        _MOVE,
-        "`watch` sees a move no longer, and it was neither completed nor cancelled; `reason` says what is known:"
-        " its partition was deleted, or the replicas are others.",
+        _ENDED,
+        "`watch`, or a server in front of KRaft, sees a move no longer, and it was neither completed nor cancelled;"
+        " `reason` says what is known: its partition was deleted, or the target or the replicas are others.",
     ),
     EventType(
         MOVE_REFUSED,

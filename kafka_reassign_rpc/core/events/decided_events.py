@@ -141,7 +141,7 @@ def _is_still_true(cluster: Cluster, event: Event) -> bool:
 
 
 def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
-    """Whether ZooKeeper has the result. One transaction writes the end of a move and of its record."""
+    """Whether the store has the result. One transaction writes the end of a move and of its record."""
     if first.move is not None and last.move is None:
         return current.move is None
     written = _as_written(last)
@@ -151,7 +151,7 @@ def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
 
 
 def _as_written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The assignment in the topic znode, where pending deletions are removing replicas."""
+    """The assignment as it is stored, with pending deletions as removing replicas."""
     pending_deletion = partition.pending_deletion
     return (*partition.replicas, *pending_deletion), partition.adding, (*partition.removing, *pending_deletion)
 

@@ -61,7 +61,7 @@ def alter(
     if target == found.partition.replicas and not found.partition.is_moving:
         return None, []
     record = _record(found.partition, to, terms, terms.by or view.by) if to.is_moving else None
-    return None, [_changed(view.cluster, name, found.partition, to, record)]
+    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record))
 
 
 def cancel(
@@ -79,7 +79,12 @@ def cancel(
     error = cancel_refusal(found, to, expected, even_uncleanly=even_uncleanly)
     if error is not None or found.partition is None or to is None:
         return error, []
-    return None, [_changed(view.cluster, name, found.partition, to, None)]
+    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, None))
+
+
+def _unless_refused(view: RoundView, change: PartitionChange) -> Decision:
+    error = view.refusal(change)
+    return (None, [change]) if error is None else (error, [])
 
 
 def _found(view: RoundView, name: TopicPartition) -> Found | KafkaError:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
@@ -22,7 +23,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class AssignmentWrite(Enum):
-    """When the topic znode gets the new assignment.
+    """When the stored topic gets the new assignment: ZooKeeper's topic znode, which one write changes as a whole.
 
     NOW    before the partition's state is written: a start, a cancel, a change of target
     LATER  with the next write of that znode: a completion. The znode still lists adding and removing replicas, so any
@@ -121,7 +122,7 @@ class RoundView:
     notes         the input of `core.events.decided_events`, in order
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
-    too_large     topics whose znode would not fit into ZooKeeper: only a request may write it
+    too_large     topics for which the store has no room: only a request may write their assignments
     gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
     leaving       by broker in controlled shutdown: the partitions that it has followed, whose replicas stop
     """
@@ -235,6 +236,11 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_PARTITIONS_ADDED, change.name, reason=reason))
             case TopicDeletionStarted():
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
+
+    def refusal(self, change: PartitionChange) -> KafkaError | None:
+        """Why whoever carries changes out would not carry this one out."""
+        del change
+        return None
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
         """KIP-236: a cancelled move's replicas also lose the throttles that others have set."""

@@ -5,10 +5,10 @@ topic.py                        `Topic`, the text of its id, and `Twin`: a topic
 partition.py                    `MoveTerms`, `Partition`, and the `MoveRecord` of its move in flight
 broker.py                       `Broker`, and the `Endpoint`s where it is reached
 config_entities.py              kinds of entities with dynamic configs
-soft_state.py                   `SoftState`, which no znode holds
+soft_state.py                   `SoftState`, which no store holds
 kraft_facts.py                  what a cluster in KRaft mode reports of its brokers beside its metadata
 failed_log_dirs.py              what is recorded of a broker that has lost log dirs
-former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
+former_partitions.py            partitions that others have taken out of the store, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves, whether they may start (held, unapproved), and the znodes

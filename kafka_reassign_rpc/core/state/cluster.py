@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class Cluster(msgspec.Struct):
-    """All that ZooKeeper says, as of the last commit."""
+    """All that is stored, as of the last commit."""
 
     brokers: dict[int, Broker] = {}
     servers: frozenset[int] = frozenset()
@@ -84,7 +84,7 @@ class Cluster(msgspec.Struct):
     config_versions: dict[tuple[str, str], tuple[int, int]] = {}
     """Czxid and zkVersion of the known dynamic configs, by kind ("topics", "brokers") and name."""
     since: int = -1
-    """The last transaction of ZooKeeper before all this was read."""
+    """The number of the last write (zxid, offset) before all this was read."""
     soft: SoftState = msgspec.field(default_factory=SoftState)
 
     def __post_init__(self) -> None:

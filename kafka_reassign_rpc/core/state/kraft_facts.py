@@ -15,11 +15,14 @@ class KRaftFacts(msgspec.Struct, frozen=True):
     fenced    brokers that are registered and fenced (DescribeCluster from Kafka 4.0): they lead nothing and join no ISR
     quiet_s   seconds since each broker has fetched the metadata, by the clock of the controller (DescribeQuorum)
     eligible  the eligible leader replicas (KIP-966) of partitions that nobody leads
+    no_cordoned_target  whether the cluster refuses a target that names a cordoned broker, also one that stays (4.4,
+                        KAFKA-20832)
     """
 
     fenced: frozenset[int] = frozenset()
     quiet_s: Mapping[int, float] = {}
     eligible: Mapping[TopicPartition, tuple[int, ...]] = {}
+    no_cordoned_target: bool = False
 
 
 NOTHING_TOLD = KRaftFacts()

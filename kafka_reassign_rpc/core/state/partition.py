@@ -1,5 +1,8 @@
 """What a move is asked for with, a partition, and its move in flight."""
 
+from enum import StrEnum
+from typing import Optional
+
 import msgspec
 from msgspec.structs import replace
 
@@ -20,7 +23,7 @@ RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 
 
-class MoveTerms(msgspec.Struct, frozen=True, gc=False):
+class MoveTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a move is asked for with, whatever its way in. Requests, znodes and entries are decoded into it; a waiting
     move and a move in flight keep it.
 
@@ -56,17 +59,38 @@ class CancelMove(msgspec.Struct, frozen=True, gc=False):
     expected: tuple[int, ...] | None = None
 
 
-class MoveRecord(msgspec.Struct, frozen=True, gc=False):
-    """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
+class Phase(StrEnum):
+    """How far a cluster in KRaft mode has carried a decided move out, as far as that is durable (`core.phases`).
+
+    START    it gets the target
+    MOVING   it has it
+    CANCEL   it takes the target back
+    RESTORE  it has taken it back, and gets the original replicas in their order
+    """
+
+    START = "start"
+    MOVING = "moving"
+    CANCEL = "cancel"
+    RESTORE = "restore"
+
+
+class MoveRecord(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A move in flight, as the store records it (KIP-236; ZooKeeper's in `/admin/reassignments/$topic/$partition`).
 
     terms       of the current target, without what only says when it may start
     original    the replicas before the first target, in order: a cancel restores exactly these
-    id          the record's czxid; None until the record is durable
-    started     the record's ctime, ms since the epoch; None until the record is durable, or where it is not known
+    id          the number of the store's write that has made the record (czxid, offset); None until it is durable
+    started     the time of that write, ms since the epoch; None until the record is durable, or where it is not known
     retained    adding replicas of a former target that stay (`core.reassignment_algebra`): they leave with the original
                 ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
+
+    In front of KRaft:
+
+    phase         None in ZooKeeper mode, where a decided move needs nobody else
+    replaces      in START: the move in flight that gets this target
+    cancelled_by  in CANCEL and RESTORE: who asked, None: the controller itself
     """
 
     terms: MoveTerms
@@ -75,6 +99,9 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     started: int | None = None
     retained: tuple[int, ...] = ()
     legacy: bool = False
+    phase: Phase | None = None
+    replaces: Optional["MoveRecord"] = None
+    cancelled_by: Requester | None = None
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

@@ -28,7 +28,7 @@ class Held(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str = ""
 
 
-class WaitingMove(msgspec.Struct, frozen=True, gc=False):
+class WaitingMove(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """terms         `by`: the client that has queued it; `expected`: once it was held
     unapproved    since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None: it needs
                   none, or has it

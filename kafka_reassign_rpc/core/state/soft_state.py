@@ -1,4 +1,4 @@
-"""What a controller knows and no znode holds."""
+"""What a controller knows and no store holds."""
 
 import msgspec
 
@@ -22,7 +22,7 @@ class SoftState(msgspec.Struct):
     broker_settings   see `core.settings.broker_settings`
     started_with      the settings of this server itself
     in_force          which settings hold: `Cluster.derive_settings` renews it, whenever one of their sources is read
-    former            partitions that others have removed from ZooKeeper or changed there
+    former            partitions that others have taken out of the store or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
     window            what windows meant when that was judged last, None if there were none
     reported          what events have reported about the queue: dead brokers that moves wait for, and `ENABLED`

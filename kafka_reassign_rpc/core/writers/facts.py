@@ -1,4 +1,4 @@
-"""Facts: what others have written to ZooKeeper, or what brokers have reported, applied before the decisions of a round.
+"""Facts: what others have written, or what brokers have reported, applied before the decisions of a round.
 An older fact never replaces a newer one:
 
 what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays

@@ -1,4 +1,4 @@
-"""What a controller keeps when it reads the cluster again, since somebody else has written ZooKeeper. Everything
+"""What a controller keeps when it reads the cluster again, since somebody else has changed what is stored. Everything
 durable is as read. Of the soft state this stays:
 
 shutting down, unheard            of brokers with the same registration
@@ -6,9 +6,9 @@ sizes                             of topics that are still the same
 partitions that others removed    all, and those that turn out to be gone now
 offline replicas                  of brokers with the same registration, in topics with the same id: all others
                                   answer again
-completed moves                   if the topic znode still shows them (`durable_assignment`)
+completed moves                   if what was read still shows them (`durable_assignment`)
 since when a topic has its id     of topics that are still the same
-the batch                         unless its znode was written since
+the batch                         unless it was written since
 all else                          but what queued moves wait for, which is found again
 """
 

@@ -1,8 +1,9 @@
 """Puts a durable round into the `Cluster`.
 
-Reading ZooKeeper after a commit gives the same cluster, but pending deletions without a move record are read as
-removing replicas, and a completion whose topic znode is still to be written as a move. A controller failover completes
-that again; a controller that knew the cluster keeps what it knows (`durable_assignment.with_known_completion`).
+Reading the store after a commit gives the same cluster. ZooKeeper's shows two things otherwise: pending deletions
+without a move record are read as removing replicas, and a completion whose topic znode is still to be written as a
+move. A controller failover completes that again; a controller that knew the cluster keeps what it knows
+(`durable_assignment.with_known_completion`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,8 @@ EndedLeases = tuple[dict[str, None], dict[int, None]]
 
 
 class Written(NamedTuple):
-    """zkVersion, mzxid and czxid of a znode."""
+    """What the store has given a part of the queue: its version, and the numbers of this write and of the first one.
+    (zkVersion, mzxid and czxid; in a log, offsets.)"""
 
     version: int
     changed: int
@@ -39,12 +41,12 @@ class Written(NamedTuple):
 
 
 class Durable(msgspec.Struct):
-    """ZooKeeper's answers to the writes of a round.
+    """The store's answers to the writes of a round. A number only rises: zxids, or offsets of a log.
 
-    topics   zkVersions and czxids of topic znodes
-    states   zkVersions of partition states
-    created  czxids of the states that were created
-    records  czxid and ctime (ms since the epoch) of move records
+    topics   versions of topics, and the numbers that created them
+    states   versions of partition states
+    created  the numbers that created them
+    records  move records: number, which becomes the move's id, and time (ms since the epoch)
     parts    parts of the queue, by path
     """
 
@@ -71,7 +73,7 @@ class ReplayedChanges:
     def __init__(self) -> None:
         self.partitions: list[PartitionTransition] = []
         self.moves: dict[TopicPartition, MoveRecord] = {}
-        """Moves whose records were written, with id and ctime from ZooKeeper."""
+        """Moves whose records were written, with id and time from the store."""
         self.created: list[str] = []
         self.deleting: list[str] = []
         self.deleted: list[Topic] = []

@@ -2,6 +2,7 @@
 others go to the broker as they are.
 """
 
+from asyncio import iscoroutine
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -16,7 +17,6 @@ from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink, LinkLost
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
-    NoAnswer,
     Reply,
     RequestHeader,
     peek_client_id,
@@ -31,7 +31,7 @@ from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.request_throttle import RequestThrottle
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.host_port import Address
-from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.support.turns import start
 
 
 class Shows(Protocol):
@@ -64,12 +64,12 @@ class _Allowed:
         needed = {one.operation for one in api.acl if one.resource is ResourceType.CLUSTER and not one.only_for}
         if needed <= (peer.allowed or frozenset()):
             return self._handler.handle(request, peer)
-        return _failed(api, request)
+        return start(_failed(api, request))
 
 
 async def _failed(api: Api, request: DecodedRequest) -> Reply:
     failed = api.fail(request.body, request.header.api_version, ClusterAuthorizationFailed())
-    answer = failed if isinstance(failed, Encoded | ApiMessage | NoAnswer) else await in_turns(failed)
+    answer = await failed if iscoroutine(failed) else failed
     return answer.body if isinstance(answer, Encoded) else answer
 
 

@@ -157,8 +157,6 @@ class Upstream:
                 router,
                 {name: targets[name] for name in some},
                 allow_replication_factor_change=not guarded,
-                expected_replicas=None,
-                queue=False,
                 timeout_ms=_ms(router),
             )
 

@@ -5,7 +5,7 @@ from typing import Any
 from kafka_reassign_rpc.pipeline.disks.disk_facts import DiskFacts, volume_of
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DirFigures
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 
 
 def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:

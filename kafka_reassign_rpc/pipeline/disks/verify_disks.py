@@ -7,7 +7,7 @@ from itertools import chain
 from kafka_reassign_rpc.pipeline.disks.disk_facts import DiskFacts, LeftOut, coming, read_facts, rooms, volume_of
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import PlannedDirMove
 from kafka_reassign_rpc.pipeline.disks.verify_disk_files import faults_of_files, faults_of_spread, faults_of_summary
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation, first_of_each
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation, first_of_each
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 

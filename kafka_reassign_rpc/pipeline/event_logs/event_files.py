@@ -143,4 +143,4 @@ def newest(events: "DataFrame") -> int | None:
 
 def data_frame(spark: "SparkSession", directory: StorePath) -> "DataFrame":
     """Call `check` first."""
-    return spark.read.schema(spark_schema()).parquet(spark_uri(directory))
+    return parquet_files.spark_reader(spark).schema(spark_schema()).parquet(spark_uri(directory))

@@ -16,13 +16,15 @@ The verifier is written from docs/pipeline.md and shares no code with the planne
 not check itself:
 
 verify_job.py         the job
-verify_here.py, verify_on_spark.py    what it reads
-verify_arrays.py, verify_files.py    lists of brokers, and batch files, as columns
-verify_concerned.py   what a plan must name
-verify_plain_moves.py moves that certainly keep all rules
-verify_rules.py       the rules about any other move
-verify_rows.py        its entries in batches and rollback; sums
-verify_limits.py, verify_room.py, verify_left_out.py    limits, room, what is left out
-verify_figures.py, verify_topics.py, verify_sums.py    figures of the summary
+verify_callers.py     who calls the rules: this process, or tasks of Spark
+verify_facts.py       what they depend on beside rows; what is told of a broken one
+verify_chunk.py       plan and snapshot of some partitions; rules of partitions and their files; sums
+verify_rules.py       rules of single moves
+verify_left_out.py    what is left out
+verify_snapshot.py, verify_racks.py   what the snapshot says, and what plans must name; racks
+verify_arrays.py, verify_files.py     lists of brokers, and batch files, as columns
+verify_sums.py        what chunks add up to
+verify_limits.py, verify_room.py      limits and room
+verify_figures.py, verify_topics.py   figures of the summary
 verify_claims.py      what it concludes from them
 """

@@ -2,15 +2,32 @@
 with a chunk each. Nothing else differs. See `ChunkCaller`.
 """
 
-import pickle
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, to_cells, to_chunk, to_proposals
-from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.arrow_tasks import (
+    answer_row,
+    cell,
+    cells_of,
+    collected,
+    mapped,
+    pickled,
+    unpickled,
+)
+from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
+    ChunkCells,
+    after_a_step,
+    rows_to_cell,
+    to_cells,
+    to_chunk,
+    to_proposals,
+    to_table,
+)
+from kafka_reassign_rpc.pipeline.planning.partition_table import divided
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -79,61 +96,64 @@ class CallsOnSpark:
     def divide(
         self, build: Callable[[pa.Table, A], tuple[PartitionChunk, T]], given: A, merge: Callable[[T, T], T]
     ) -> T:
-        from pyspark.sql import functions as f
+        tasks = self._tasks
 
-        table = snapshot_files.data_frame(self._spark, self._path, "partitions")
-        piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
-        divided = table.repartition(self._tasks, "topic", piece) if self._tasks > 1 else table.coalesce(1)
+        def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for name, content in cells_of(batches):
+                read = parquet_files.table_in(name, content, TABLES["partitions"])
+                for part, rows in divided(read, tasks):
+                    yield pa.record_batch([pa.array([part], pa.int32()), cell(rows_to_cell(rows))], ["part", "rows"])
 
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if read := list(batches):
-                chunk, answer = build(pa.Table.from_batches(read), given)
-                yield _kept(chunk, answer)
+            if read := [to_table(rows) for _, rows in cells_of(batches)]:
+                chunk, answer = build(pa.concat_tables(read), given)
+                yield _kept(to_cells(chunk), answer)
 
+        files = snapshot_files.whole_files(self._spark, self._path, "partitions")
+        read = mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
         self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
-        return self._keep(divided, of_task, nothing, merge)
+        return self._keep(read.repartitionById(tasks, "part") if tasks > 1 else read, of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            read = list(batches)
-            if read:
-                yield _answer(function(pa.Table.from_batches(read), given))
+            for name, content in cells_of(batches):
+                yield answer_row(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
 
-        table = snapshot_files.data_frame(self._spark, self._path, "replicas")
+        files = snapshot_files.whole_files(self._spark, self._path, "replicas")
         nothing = function(TABLES["replicas"].empty_table(), given)
-        return reduce(merge, self._answers(_mapped(table, of_task), merge), nothing)
+        return reduce(merge, self._answers(mapped(files, of_task), merge), nothing)
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for cells in _cells(batches):
+            for cells in cells_of(batches):
                 chunk = to_chunk(cells)
                 answer = step(chunk, given)
-                yield _kept(chunk, answer)
+                yield _kept(after_a_step(chunk, cells), answer)
 
         nothing = step(self._nothing, given)
         return self._keep(self._chunks.select(*ChunkCells._fields), of_task, nothing, merge)
 
     def weigh(self, step: Callable[[RoundProposals, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for (cell,) in _cells(batches):
-                yield _answer(step(to_proposals(cell), given))
+            for (proposals,) in cells_of(batches):
+                yield answer_row(step(to_proposals(proposals), given))
 
-        answers = _mapped(self._chunks.select("proposals"), of_task)
+        answers = mapped(self._chunks.select("proposals"), of_task)
         return reduce(merge, self._answers(answers, merge), step(self._nothing.proposals, given))
 
     def read(self, step: Callable[[PartitionChunk, A], T], given: A) -> list[T]:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for cells in _cells(batches):
-                yield _answer(step(to_chunk(cells), given))
+            for cells in cells_of(batches):
+                yield answer_row(step(to_chunk(cells), given))
 
-        made = _mapped(self._chunks.select(*ChunkCells._fields), of_task)
-        return _collected(made)
+        made = mapped(self._chunks.select(*ChunkCells._fields), of_task)
+        return collected(made)
 
     def close(self) -> None:
         self._drop()
 
     def _keep(self, table: "DataFrame", of_task: Callable[..., Any], nothing: T, merge: Callable[[T, T], T]) -> T:
-        made, forget = _mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
+        made, forget = mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
         if forget is None:
             kept = made.localCheckpoint(eager=False)  # Spark forgets what came before
         else:
@@ -155,42 +175,14 @@ class CallsOnSpark:
 
     def _answers(self, table: "DataFrame", merge: Callable[[T, T], T]) -> list[T]:
         def of_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            if found := [_read(answer) for (answer,) in _cells(batches)]:
-                yield _answer(reduce(merge, found))
+            if found := [unpickled(answer) for (answer,) in cells_of(batches)]:
+                yield answer_row(reduce(merge, found))
 
         if self._tasks > _ANSWERS_AT_ONCE:
-            table = _mapped(table.repartition(self._tasks // 8), of_some)
-        return _collected(table)
+            table = mapped(table.repartition(self._tasks // 8), of_some)
+        return collected(table)
 
 
-def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "answer binary") -> "DataFrame":
-    """As `DataFrame.mapInArrow`, which asks for pandas and does not need it."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql.udf import _create_udf
-    from pyspark.util import PythonEvalType
-
-    called = _create_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = called(*(table[name] for name in table.columns))
-    return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
-
-
-def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, ...]]:
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _collected(table: "DataFrame") -> list[Any]:
-    return [_read(row[0]) for row in table.collect()]
-
-
-def _read(answer: bytes) -> Any:
-    return pickle.loads(answer)  # noqa: S301 (a task of this job has written it)
-
-
-def _answer(answer: Any) -> pa.RecordBatch:
-    return pa.record_batch({"answer": pa.array([pickle.dumps(answer, 5)], pa.binary())})
-
-
-def _kept(chunk: PartitionChunk, answer: Any) -> pa.RecordBatch:
-    values = (*to_cells(chunk), pickle.dumps(answer, 5))
-    return pa.record_batch([pa.array([one], pa.binary()) for one in values], [*ChunkCells._fields, "answer"])
+def _kept(cells: ChunkCells, answer: Any) -> pa.RecordBatch:
+    values = (*cells, pickled(answer))
+    return pa.record_batch([cell(one) for one in values], [*ChunkCells._fields, "answer"])

@@ -1,4 +1,4 @@
-"""A chunk between two rounds, as Arrow: its rows, its odd rows, and what it proposed."""
+"""Tables as cells of Spark; and a chunk between two rounds: its rows, its odd rows, and what it proposed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,29 +25,45 @@ _ODD = pa.schema([
 
 
 class ChunkCells(NamedTuple):
-    """Each an Arrow stream of one table."""
+    """Each an Arrow stream of one table. No step changes `rows` and `odd`."""
 
     rows: bytes
     odd: bytes
+    state: bytes
     proposals: bytes
 
 
 def to_cells(chunk: PartitionChunk) -> ChunkCells:
-    columns, state = chunk.columns, chunk.state
-    whys, reasons = pa.array(state.why), list(state.reasons)
+    return _after(chunk, _packed_rows(chunk), _packed_odd(chunk.odd))
+
+
+def after_a_step(chunk: PartitionChunk, before: Sequence[bytes]) -> ChunkCells:
+    """`before`: the chunk's cells before it."""
+    return _after(chunk, *before[:2])
+
+
+def _after(chunk: PartitionChunk, rows: bytes, odd: bytes) -> ChunkCells:
+    state = chunk.state
+    columns = {
+        "now": _lists(state.now),
+        "why": pa.array(state.why),
+        "priority": pa.array(state.priority),
+        "first_leader": pa.array(state.first_leader),
+    }
+    meta = {b"reasons": msgspec.msgpack.encode(list(state.reasons))}
+    return ChunkCells(rows, odd, _packed(columns, meta), proposals_to_cell(chunk.proposals))
+
+
+def _packed_rows(chunk: PartitionChunk) -> bytes:
+    columns = chunk.columns
     named = pa.DictionaryArray.from_arrays(pa.array(columns.topic), pa.array(columns.names, pa.string()))
     rows = {
         "topic": named,
         **{name: pa.array(getattr(columns, name)) for name in _NUMBERS},
         **{name: _lists(getattr(columns, name)) for name in _LISTS},
         "piece": pa.array(chunk.pieces),
-        "now": _lists(state.now),
-        "why": whys,
-        "priority": pa.array(state.priority),
-        "first_leader": pa.array(state.first_leader),
     }
-    meta = {_BROKERS: columns.brokers.tobytes(), b"reasons": msgspec.msgpack.encode(reasons)}
-    return ChunkCells(_packed(rows, meta), _packed_odd(chunk.odd), proposals_to_cell(chunk.proposals))
+    return _packed(rows, {_BROKERS: columns.brokers.tobytes()})
 
 
 def to_chunk(cells: Sequence[bytes]) -> PartitionChunk:
@@ -60,12 +76,30 @@ def to_chunk(cells: Sequence[bytes]) -> PartitionChunk:
         **{name: _numbers(rows, name) for name in _NUMBERS},
         **{name: _places(rows, name) for name in _LISTS},
     )
-    reasons = msgspec.msgpack.decode(meta[b"reasons"], type=list[tuple[str, str]])
-    why, priority, first_leader = (_numbers(rows, name).copy() for name in ("why", "priority", "first_leader"))
-    of_reasons = {one: at for at, one in enumerate(reasons)}
-    state = ChunkState(_places(rows, "now").copy(), why, priority, first_leader, of_reasons)
     of_odd = {one["row"]: OddRow(one["moving"], tuple(one["destination"]), one["fault"]) for one in odd}
-    return PartitionChunk(columns, _numbers(rows, "piece"), of_odd, state, to_proposals(cells[2]))
+    return PartitionChunk(columns, _numbers(rows, "piece"), of_odd, _state(cells[2]), to_proposals(cells[3]))
+
+
+def _state(cell: bytes) -> ChunkState:
+    batch = _unpacked(cell)
+    reasons = msgspec.msgpack.decode(batch.schema.metadata[b"reasons"], type=list[tuple[str, str]])
+    why, priority, first_leader = (_numbers(batch, name).copy() for name in ("why", "priority", "first_leader"))
+    return ChunkState(
+        _places(batch, "now").copy(), why, priority, first_leader, {one: at for at, one in enumerate(reasons)}
+    )
+
+
+def rows_to_cell(rows: pa.Table | pa.RecordBatch) -> bytes:
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
+            writer.write(rows)
+        packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def to_table(cell: bytes) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(cell)) as reader:
+        return reader.read_all()
 
 
 def proposals_to_cell(found: RoundProposals) -> bytes:
@@ -94,11 +128,7 @@ def _packed_odd(odd: Any) -> bytes:
 
 def _packed(columns: dict[str, pa.Array], meta: dict[bytes, bytes]) -> bytes:
     batch = pa.record_batch(list(columns.values()), list(columns)).replace_schema_metadata(meta)
-    with pa.BufferOutputStream() as sink:
-        with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
-            writer.write_batch(batch)
-        packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    return rows_to_cell(batch)
 
 
 def _unpacked(cell: bytes) -> pa.RecordBatch:

@@ -10,9 +10,8 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK, is_local
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.support.counted import those
@@ -32,16 +31,6 @@ class PlanJob(NamedTuple):
     chooses_cap: bool = False
     within: int | None = None
     allow_fewer_racks: bool = False
-
-
-HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
-"""Partitions of a plan, and moves that become objects, which one process judges sooner than Spark divides them."""
-
-
-def verifies_here(master: str, kind: str, moves: int, rows: int) -> bool:
-    one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE, GoalKind.DEMOTE)
-    is_small = rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
-    return master == NO_SPARK or (is_local(master) and is_small)
 
 
 def check(job: PlanJob) -> SnapshotMeta:

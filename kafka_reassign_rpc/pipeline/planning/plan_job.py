@@ -21,8 +21,8 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, PlanningRounds, SnapshotToPlan
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -46,6 +46,7 @@ from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Status = Callable[[str], None]
-Verify = Callable[[StorePath, PlanSummary], list[RuleViolation]]
+Verify = Callable[[StorePath], list[RuleViolation]]
 
 
 def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
@@ -72,22 +73,16 @@ def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: Non
     require_executors(spark, job.snapshot, out=job.out)
     with checkpoint_directory(spark, job.out) as forget:
         caller = CallsOnSpark(spark, job.snapshot, snapshot_files.count_partitions(job.snapshot), forget)
-        return _run(job, meta, caller, partial(_verify_beside, spark, job.snapshot), show_status)
+        return _run(job, meta, caller, partial(verify, spark, job.snapshot), show_status)
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """In this process alone. Raises as `run`."""
     meta = plan_input.check(job)
-    return _run(job, meta, CallsHere(job.snapshot), lambda plan, _: verify_here(job.snapshot, plan), show_status)
+    return _run(job, meta, CallsHere(job.snapshot), partial(verify_here, job.snapshot), show_status)
 
 
-def _verify_beside(
-    spark: "SparkSession", snapshot: StorePath, plan: StorePath, summary: PlanSummary
-) -> list[RuleViolation]:
-    is_here = plan_input.verifies_here(spark.sparkContext.master, summary.kind, summary.moves, summary.partitions)
-    return verify_here(snapshot, plan) if is_here else verify(spark, snapshot, plan)
-
-
+@no_search_for_cycles()
 def _run(
     job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
@@ -135,7 +130,7 @@ def _run(
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
-        violations = verify_plan(writer.hidden, summary)
+        violations = verify_plan(writer.hidden)
         if violations:
             raise JobFailed(
                 f"the plan breaks rules and was deleted. This is a defect of kafka-reassign-rpc: "

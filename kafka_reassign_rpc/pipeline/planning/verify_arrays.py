@@ -43,6 +43,17 @@ def sizes(table: Ints) -> Ints:
     return counted
 
 
+def in_some(places: Mask) -> Mask:
+    """Of each row."""
+    found: Mask = np.any(places, axis=1)
+    return found
+
+
+def in_all(places: Mask) -> Mask:
+    found: Mask = np.all(places, axis=1)
+    return found
+
+
 def among(table: Ints, brokers: Collection[int]) -> Mask:
     found: Mask = np.isin(table, np.array(sorted(brokers), np.int64))
     return found
@@ -76,13 +87,34 @@ def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
     return np.where(ids[places] == table, of_ids[places], NOBODY)
 
 
-def fullest_first(groups: Ints) -> Ints:
-    """By row: how often each value occurs, the most frequent first, then zeros; without NOBODY."""
-    counts = np.zeros(groups.shape, np.int64)
-    for place in range(groups.shape[1]):
-        counts[:, place] = (groups == groups[:, [place]]).sum(axis=1)
-    counts[repeated(groups) | (groups == NOBODY)] = 0
-    return -np.sort(-counts, axis=1)
+def counted_by(codes: Ints, count: int) -> Ints:
+    """By row: how often each of the codes 0 … count - 1 occurs."""
+    found, rows = np.zeros((len(codes), count), np.int64), np.arange(len(codes))
+    for place in range(codes.shape[1]):
+        known = codes[:, place] != NOBODY
+        found[rows[known], codes[known, place]] += 1
+    return found
+
+
+def stable(table: Ints, by: Ints) -> Ints:
+    """Each row in the order of `by`."""
+    return np.take_along_axis(table, np.argsort(by, axis=1, kind="stable"), axis=1)
+
+
+def packed(table: Ints) -> Ints:
+    """Each row without gaps."""
+    return stable(table, table == NOBODY)
+
+
+def taken(column: Ints, rows: Ints) -> Ints:
+    """Of -1: NOBODY, or false."""
+    fill = np.full((1, *column.shape[1:]), False if column.dtype == bool else NOBODY, column.dtype)
+    return np.concatenate([column, fill])[rows]
+
+
+def listed(row: Ints) -> list[int]:
+    found: list[int] = row[row != NOBODY].tolist()
+    return found
 
 
 def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RACKS, SET_FACTOR, PlanFacts
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, PlanSummary
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RACKS, SET_FACTOR, PlanFacts
+from kafka_reassign_rpc.pipeline.plans.plan_summary import LoadFigures, PlanSummary
 from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
 
 _ALIKE = 1e-6
-_WELL_INSIDE = 0.9
 _TIMES = (0.2, 0.3, 0.4, 0.5, 0.6, 1, 2, 4, 8)
 """What docs/pipeline.md says of 10 moves at a time: 20, 40, 80, or 6, 5, 4, 3, 2."""
 _CHOSEN_UP_TO = 20_000
@@ -17,9 +15,7 @@ _CHOSEN_UP_TO = 20_000
 Fault = tuple[str, str, str]
 
 
-def faults_of_claims(typical: int, checked: CheckedRows, facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
-    """`typical`: bytes of a partition of unknown size."""
-    yield from _useless_copies(typical, checked, summary)
+def faults_of_claims(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
     yield from _of_least_bytes(facts, summary)
     yield from _of_moves_at_a_time(summary)
     yield from _of_limits(summary)
@@ -32,31 +28,17 @@ def faults_of_claims(typical: int, checked: CheckedRows, facts: PlanFacts, summa
             yield "summary", "reachable", f"of {name} does not share out what the targets of these brokers do"
 
 
-def _useless_copies(typical: int, checked: CheckedRows, summary: PlanSummary) -> Iterator[Fault]:
-    """Without the move no broker would be further from its target, but for some that are well inside the tolerance."""
-    brokers = {one.broker: one for one in summary.brokers}
-    inside, counts = _WELL_INSIDE * summary.requested.tolerance, summary.requested.weights
-    for (topic, partition), undone in sorted(checked.undone.items()):
-        distances = (
-            pair
-            for broker, delta in undone.items()
-            for name in LoadFigures.__struct_fields__
-            if counts.get(name) and (change := _change(delta, name, typical))
-            for pair in _distances(brokers[broker], name, change, summary)
-        )
-        if all(then <= max(now, inside) for now, then in distances):
-            yield "useless-copy", f"{topic}-{partition}", "brokers are as even without it"
-
-
-def _change(delta: BrokerDelta, name: str, typical: int) -> int:
-    return delta.bytes + delta.unknown * typical if name == "bytes" else int(getattr(delta, name))
-
-
-def _distances(broker: BrokerFigures, name: str, change: float, summary: PlanSummary) -> Iterator[tuple[float, float]]:
-    """Now, and after the change: from the target, and from what racks let the plan aim at."""
-    held, target = getattr(broker.after, name), getattr(broker.target, name)
-    for aim in (target, summary.reachable.get(name, {}).get(broker.broker, target)):
-        yield (abs(held / aim - 1), abs((held + change) / aim - 1)) if aim else (0.0, 0.0)
+def loads_after(summary: PlanSummary) -> dict[str, dict[int, tuple[float, float, float]]]:
+    """As `PlanFacts.loads`."""
+    return {
+        name: {
+            one.broker: (getattr(one.after, name), aim := getattr(one.target, name), reachable.get(one.broker, aim))
+            for one in summary.brokers
+        }
+        for name in LoadFigures.__struct_fields__
+        if summary.requested.weights.get(name)
+        for reachable in [summary.reachable.get(name, {})]
+    }
 
 
 def _of_reasons(summary: PlanSummary) -> Iterator[Fault]:

@@ -3,12 +3,18 @@ them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.planning.verify_claims import faults_of_claims
-from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, BrokerSums, CheckedRows, LeftOutSums
-from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
+from kafka_reassign_rpc.pipeline.planning.verify_sums import (
+    BrokerDelta,
+    BrokerSums,
+    CheckedRows,
+    LeftOutSums,
+    SnapshotSums,
+)
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     ImpactFigures,
@@ -20,27 +26,6 @@ from kafka_reassign_rpc.support.counted import counted
 
 _MEASURES = tuple(LoadFigures.__struct_fields__)
 _ALIKE = 1e-6
-
-
-@dataclass(slots=True)
-class SnapshotSums:
-    """Only `partitions` counts those where no change can begin. `largest`: bytes of a replica, and the partition (of
-    equal ones the last name); None: no size is known.
-    """
-
-    partitions: int = 0
-    unknown_sizes: int = 0
-    known_bytes: int = 0
-    known: int = 0
-    largest: tuple[int, str] | None = None
-    loads: dict[int, BrokerDelta] = field(default_factory=dict)
-
-    @property
-    def typical(self) -> int:
-        return self.known_bytes // self.known if self.known else 0
-
-    def held(self) -> dict[int, int]:
-        return {broker: load.bytes + load.unknown * self.typical for broker, load in self.loads.items()}
 
 
 class _Loads(NamedTuple):
@@ -60,7 +45,9 @@ def faults_of_figures(
         *_of_targets(facts, summary),
         *_of_time(checked, summary),
     ]
-    for rule, name, detail in found or faults_of_claims(sums.typical, checked, facts, summary):
+    if not found:  # what is concluded from figures follows only from right ones
+        yield from checked.violations(USELESS)
+    for rule, name, detail in found or faults_of_claims(facts, summary):
         yield RuleViolation(rule, name, detail)
 
 

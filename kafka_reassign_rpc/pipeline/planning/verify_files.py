@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
@@ -24,7 +24,7 @@ ENTRIES = pa.schema(
         pa.field("place", pa.int32()),
     ]
 )
-"""The partition, and the fields of `verify_rows.FileEntry`."""
+"""`place`: in the file, from 0 on, in start order."""
 
 
 MOVES_DIRS = "kafka-reassign-partitions would move replicas there"
@@ -46,25 +46,27 @@ class _File(msgspec.Struct):
 
 
 class ReadFiles(NamedTuple):
-    """`odd` names files that no tool would take."""
+    """`odd` names files that no tool would take, or with ids of topics of which they have no partition."""
 
     entries: pa.Table
     odd: list[RuleViolation]
 
 
 def read_files(plan: StorePath, directory: str) -> ReadFiles:
-    tables, odd = list[pa.Table](), list[RuleViolation]()
-    for file in matching(plan / directory, "*"):
-        if file.name.startswith("_"):
-            continue
-        try:
-            content = msgspec.json.decode(file.read_bytes(), type=_File)
-        except NO_JSON:
-            content = _File()  # it has no version, so it is odd
-        odd += _faults(file.name, content)
-        number = _NUMBER.search(file.name)
-        tables.append(_entries(content, int(number[1]) if number else None, last_first=directory == ROLLBACK))
-    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), odd)
+    files = [file for file in matching(plan / directory, "*") if not file.name.startswith("_")]
+    read = [decoded(file.name, file.read_bytes(), directory) for file in files]
+    tables = [one.entries for one in read]
+    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), [fault for one in read for fault in one.odd])
+
+
+def decoded(name: str, content: bytes, directory: str) -> ReadFiles:
+    try:
+        file = msgspec.json.decode(content, type=_File)
+    except NO_JSON:
+        file = _File()  # it has no version, so it is odd
+    number = _NUMBER.search(name)
+    entries = _entries(file, int(number[1]) if number else None, last_first=directory == ROLLBACK)
+    return ReadFiles(entries, list(_faults(name, file)))
 
 
 def _faults(name: str, content: _File) -> Iterator[RuleViolation]:

@@ -1,14 +1,18 @@
-"""The verify job: `verify_here` or `verify_on_spark` brings together what plan and snapshot say of each partition; the
-other modules judge.
-"""
+"""The verify job: chunks of plan and snapshot are judged by whoever has them, their sums here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
-from kafka_reassign_rpc.pipeline.planning.verify_here import TablesHere
+from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_rules
+from kafka_reassign_rpc.pipeline.planning.verify_callers import SaidHere, SaidOnSpark, VerifyCaller
+from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room
+from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
+from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation, first_of_each
+from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
     BrokerSpace,
@@ -19,9 +23,10 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     limited_spaces,
     overfull_brokers,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows
-from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation, first_of_each
-from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, faults_of_topics
+from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
+from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows, SnapshotSums
+from kafka_reassign_rpc.pipeline.planning.verify_topics import faults_of_topics, topic_shares
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -36,35 +41,37 @@ _OF_LEFT_OUT = 10
 """Of a partition that is left out the summary has the bytes of one replica; it may have several to place."""
 
 
-class TablesToVerify(Protocol):
-    """The methods are called in this order; each may read the files."""
-
-    def sums(self) -> SnapshotSums: ...
-
-    def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
-        """Checks what the plan names or should name."""
-
-    def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        """Checks what it leaves out. `rooms`: see `finds_room`."""
-
-    def odd_files(self) -> Iterator[RuleViolation]:
-        """Files that no tool would take, or with ids of topics of which they have no partition."""
-
-    def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]: ...
+SENTENCES = {
+    **verify_rules.SENTENCES,
+    **verify_chunk.SENTENCES,
+    "broker-max-bytes": "no broker comes to hold more than --broker-max-bytes",
+    "capacity": "brokers and their volumes have room for what comes",
+    "complete": "the plan says whether partitions miss its goal, and how many",
+    "limits-of-a-batch": "a batch keeps to its moves and bytes",
+    "limits-of-a-broker": "a broker keeps to its moves and bytes in a batch",
+    "max-bytes": "a rebalance copies no more than was asked for",
+    "moves-at-a-time": "moves of a broker at a time are those asked for, or one of the numbers that may be chosen",
+    "order": "batches are in the order of priorities",
+    "summary": "figures follow from the snapshot and the moves",
+    "why": "each reason why a broker is no nearer to its target follows from the figures",
+    "within": "the plan takes no longer than --within",
+}
+"""What each rule says, by its name."""
 
 
 def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:
     """The rules that the plan breaks: the first rows of each, and how many more. Raises BadInput for
     unreadable files.
     """
-    from kafka_reassign_rpc.pipeline.planning.verify_on_spark import TablesOnSpark
-
     summary = checked_summary(path, plan)
-    return _verify(TablesOnSpark(spark, path, plan, summary.moves), path, summary)
+    rows = max(summary.moves, snapshot_files.count_partitions(path))
+    return _verify(SaidOnSpark(spark, path, plan, rows), path, summary)
 
 
 def verify_here(path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    return _verify(TablesHere(path, plan), path, checked_summary(path, plan))
+    """The same, in this process."""
+    summary = checked_summary(path, plan)
+    return _verify(SaidHere(path, plan), path, summary)
 
 
 def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
@@ -75,38 +82,44 @@ def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
     return summary
 
 
-def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> list[RuleViolation]:
-    return first_of_each(_violations(tables, path, summary))
-
-
-def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> Iterator[RuleViolation]:
+def _verify(said: VerifyCaller, path: StorePath, summary: PlanSummary) -> list[RuleViolation]:
     listed = [
         ListedBroker(
             row["broker"], row["rack"], row["live"], bool(row["cordoned"]), row["capacity_bytes"], row["free_bytes"]
         )
         for row in read_broker_rows(path)
     ]
-    sums = tables.sums()
+    sums = SnapshotSums()
+    for of_some in said.of_snapshot(_sums):
+        sums.add(of_some)
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
     spaces = broker_spaces(path, summary.requested.headroom)
     allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
     facts = facts._replace(roomy=_roomy(allowed, facts, summary))
-    checked = tables.check(facts, listed)
+    checked = _together(said.of_all(check_chunk, facts))
     if checked.no_room:
         rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
-        checked.add(tables.check_room(facts, rooms))
-    for rule, rows in sorted(checked.named.items()):
-        for topic, partition, detail in rows:
-            yield RuleViolation(rule, f"{topic}-{partition}", detail)
-        if checked.counts[rule] > len(rows):
-            yield RuleViolation.unnamed(rule, checked.counts[rule] - len(rows))
-    for broker, detail in overfull_brokers(spaces, checked.arriving):
-        yield RuleViolation("capacity", f"broker {broker}", detail)
-    yield from brokers_over_limits(checked.brokers, summary.requested)
-    yield from faults_of_batches(checked.batches, summary)
-    yield from tables.odd_files()
-    yield from faults_of_topics(lambda after: tables.held_by_topic(facts, after=after), summary)
-    yield from faults_of_figures(sums, checked, listed, facts, summary)
+        checked.add(_together(said.of_all(check_room, (facts, rooms))))
+    found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
+    full = overfull_brokers(spaces, checked.arriving)
+    found += [RuleViolation("capacity", f"broker {broker}", why) for broker, why in full]
+    found += brokers_over_limits(checked.brokers, summary.requested)
+    found += faults_of_batches(checked.batches, summary)
+    found += said.odd_files()
+    found += faults_of_topics(checked, summary)
+    found += faults_of_figures(sums, checked, listed, facts, summary)
+    return first_of_each(found)
+
+
+def _sums(partitions: pa.Table) -> SnapshotSums:
+    return SnapshotRows(partitions).sums()
+
+
+def _together(found: list[CheckedRows]) -> CheckedRows:
+    checked = CheckedRows()
+    for one in found:
+        checked.add(one)
+    return checked
 
 
 def _roomy(spaces: Mapping[int, BrokerSpace], facts: PlanFacts, summary: PlanSummary) -> frozenset[int]:
@@ -135,4 +148,8 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         searched=summary.searched,
         least_bytes=requested.least_bytes,
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
+        loads=loads_after(summary) if summary.searched else {},
+        tolerance=requested.tolerance,
+        topic_ids=snapshot_files.topic_ids(path),
+        topic_shares=topic_shares(summary),
     )

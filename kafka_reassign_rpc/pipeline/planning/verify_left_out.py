@@ -1,236 +1,311 @@
-"""Whether a partition that a plan leaves out cannot be moved. Knows the planner's reasons by their words alone.
-Executors import this module, so it needs only the standard library.
-"""
+"""Whether partitions that a plan leaves out cannot be moved. Knows the planner's reasons by their words alone."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.verify_rules import (
-    COMBINE,
-    DRAIN,
-    EXPAND,
-    HEAL,
-    SET_FACTOR,
-    PlanFacts,
-    has_racks,
-    is_led_by,
-    is_unusable,
+import numpy as np
+
+from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+    NOBODY,
+    Ints,
+    Mask,
+    among,
+    are_same,
+    counted_by,
+    in_some,
+    inside,
+    listed,
+    packed,
+    repeated,
+    sizes,
+    stable,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_facts import COMBINE, DRAIN, EXPAND, HEAL, SET_FACTOR, PlanFacts
+from kafka_reassign_rpc.pipeline.planning.verify_racks import (
+    MANY,
+    Racks,
     less_even_over_racks,
     mends_racks,
 )
+from kafka_reassign_rpc.pipeline.planning.verify_rules import empties, is_healed
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import Stood, is_led_by
 
-_NO_TIME = re.compile("^there is no time for it within .*[(]--within[)]$")
+RULE = "left-out"
+SENTENCE = "what is left out cannot be moved, for the reason that the plan gives"
+_NO_TIME = "^there is no time for it within .*[(]--within[)]$"
 _DOES_THAT = "its reassignment, in flight or waiting, does that already"
+_GOALS = {", ".join([*([HEAL] * healed), *([DRAIN] * drained)]) or EXPAND: healed + 2 * drained
+          for healed in (0, 1) for drained in (0, 1)}  # fmt: skip
+_NONE = -1
 
 
-class LeftOutRow(NamedTuple):
-    """`bytes`: None if unknown, or if the plan is of an earlier release."""
+class LeftOut(NamedTuple):
+    """Rows of the table of partitions left out, in order of keys; what the snapshot says of them is in `stood`.
 
-    replicas: Sequence[int]
-    reason: str
-    bytes: int | None = None
+    reason      a row of `texts`
+    bytes       NOBODY: unknown, or the plan is of an earlier release
+    """
 
+    key: Ints
+    replicas: Ints
+    reason: Ints
+    bytes: Ints
+    stood: Stood
+    texts: "Texts"
 
-class LeftOut(Protocol):
-    """As `PlannedPartition`."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def concerned(self) -> bool | None: ...
-    @property
-    def replicas(self) -> Sequence[int] | None: ...
-    @property
-    def leader(self) -> int | None: ...
-    @property
-    def isr(self) -> Sequence[int] | None: ...
-    @property
-    def in_flight(self) -> bool | None: ...
-    @property
-    def size(self) -> int | None: ...
-    @property
-    def destination(self) -> Sequence[int] | None: ...
+    def rows(self, chosen: Ints | Mask) -> "LeftOut":
+        stood = Stood._make(column[chosen] for column in self.stood)
+        key, replicas = self.key[chosen], self.replicas[chosen]
+        return LeftOut(key, replicas, self.reason[chosen], self.bytes[chosen], stood, self.texts)
 
 
-def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFacts) -> Iterator[str]:
-    if not rows:
-        return
-    if len(rows) > 1:
-        yield f"{len(rows)} rows"
-    replicas = one.replicas
-    if replicas is None:
-        yield "the snapshot does not have it"
-        return
-    if not one.concerned and not (
-        facts.balances and all(_NO_TIME.search(_of_goals(row.reason, facts)[1]) for row in rows)
-    ):
-        yield "the goal does not concern it, or it can move"
-    for row in rows:
-        if list(row.replicas) != list(replicas):
-            yield f"the plan has the replicas {list(row.replicas)}, the snapshot {list(replicas)}"
-        if row.bytes not in {None, one.size}:
-            yield f"the plan has {row.bytes} bytes, the snapshot {one.size}"
-        goals, reason = _of_goals(row.reason, facts)
-        if goals != _goals_of(one, facts):
-            yield f"{goals or 'no goal'} is said to ask for it"
-        is_true = next((holds for words, holds in _REASONS if words.search(reason)), None)
-        if is_true is None:
-            yield f"{reason!r} is none of the reasons"
-        elif not is_true(one, facts):
-            yield f"it is not so that {reason}"
-        elif reason == _DOES_THAT and not reaches_goal(one.destination or (), facts):
-            yield f"its reassignment leads to {list(one.destination or ())}, which is not the goal"
+class Texts:
+    """By distinct text: which of `_REASONS` it is, and the goals that it begins with, as `_GOALS` numbers them."""
+
+    def __init__(self, texts: Sequence[str], kind: str) -> None:
+        self.texts = texts
+        parts = [text.partition(": ") if kind == COMBINE else ("", "", text) for text in texts]
+        self.said = [reason for _, _, reason in parts]
+        self.goals_said = [goals for goals, _, _ in parts]
+        self.goals = np.array([_GOALS.get(goals, _NONE) for goals in self.goals_said], np.int64)
+        found = [[place for place, one in enumerate(_REASONS) if one.words.search(reason)] for reason in self.said]
+        self.reason = np.array([places[0] if places else _NONE for places in found], np.int64)
+        self.does_that: Mask = np.array([reason == _DOES_THAT for reason in self.said], bool)
+        self.no_time: Mask = np.array([bool(re.search(_NO_TIME, reason)) for reason in self.said], bool)
+        self.lacks_room: Mask = np.array(["room" in text for text in texts], bool)
 
 
-def _of_goals(reason: str, facts: PlanFacts) -> tuple[str, str]:
-    if facts.kind != COMBINE:
-        return "", reason
-    goals, _, text = reason.partition(": ")
-    return goals, text
+class Fault(NamedTuple):
+    """`rows`: of `LeftOut`. `text`: of a row."""
+
+    rows: Mask
+    text: Callable[[int], str]
 
 
-def _goals_of(one: LeftOut, facts: PlanFacts) -> str:
-    if facts.kind != COMBINE:
-        return ""
-    healed = any(facts.is_healed(broker) for broker in one.replicas or ())
-    drained = not facts.drained.isdisjoint(one.replicas or ())
-    return ", ".join([*([HEAL] * healed), *([DRAIN] * drained)]) or EXPAND
+def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
+    """`moved`: those that the plan also moves. In the order in which they are told."""
+    stood, texts, there = left.stood, left.texts, left.stood.there
+    several = np.searchsorted(left.key, left.key, "right") - np.searchsorted(left.key, left.key)
+    yield Fault(several > 1, lambda row: f"{several[row]} rows")
+    yield Fault(~there, lambda _: "the snapshot does not have it")
+    may = stood.concerned | (texts.no_time[left.reason] & facts.balances)
+    yield Fault(there & ~may, lambda _: "the goal does not concern it, or it can move")
+
+    def replicas(row: int) -> str:
+        return f"the plan has the replicas {listed(left.replicas[row])}, the snapshot {listed(stood.replicas[row])}"
+
+    def size(row: int) -> str:
+        known = None if stood.bytes[row] == NOBODY else stood.bytes[row]
+        return f"the plan has {left.bytes[row]} bytes, the snapshot {known}"
+
+    def said(row: int) -> str:
+        return texts.said[int(left.reason[row])]
+
+    def goals(row: int) -> str:
+        return f"{texts.goals_said[left.reason[row]] or 'no goal'} is said to ask for it"
+
+    yield Fault(there & ~are_same(left.replicas, stood.replicas), replicas)
+    yield Fault(there & (left.bytes != NOBODY) & (left.bytes != stood.bytes), size)
+    if facts.kind == COMBINE:
+        healed, drained = (in_some(of) for of in _leaving(stood.replicas, facts))
+        others = texts.goals[left.reason] != healed + 2 * drained
+        yield Fault(there & others, goals)
+    reason = texts.reason[left.reason]
+    yield Fault(there & (reason == _NONE), lambda row: f"{said(row)!r} is none of the reasons")
+    true = np.ones(len(reason), bool)
+    for place in np.unique(reason[reason != _NONE]).tolist():
+        rows = np.nonzero(reason == place)[0]
+        true[rows] = _REASONS[place].holds(left.rows(rows).stood, facts)
+    yield Fault(there & ~true, lambda row: f"it is not so that {said(row)}")
+
+    def elsewhere(row: int) -> str:
+        return f"its reassignment leads to {listed(stood.destination[row])}, which is not the goal"
+
+    reaches = _reaches_goal(stood.destination, facts)
+    yield Fault(there & true & texts.does_that[left.reason] & ~reaches, elsewhere)
+    yield Fault(moved, lambda _: "it also moves")
 
 
-def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
-    """The goal does not only even out brokers. A partition on a broker of unknown rack is not called uneven."""
-    replicas = one.replicas or ()
-    if any(facts.empties(broker) for broker in replicas):
-        return True
+def misses_goal(stood: Stood, facts: PlanFacts) -> Mask:
+    """The goal does not only even out brokers, and no reassignment on its way brings it. A partition on a broker of
+    unknown rack is not called uneven.
+    """
+    emptied = in_some(empties(stood.replicas, facts))
     if facts.kind == SET_FACTOR:
-        return len(replicas) != facts.factor
-    if facts.demoted:
-        return is_led_by(facts.demoted, replicas, one.leader)
-    return facts.mends and has_racks(replicas, facts) and not mends_racks(replicas, replicas, facts)
+        forced = sizes(stood.replicas) != facts.factor
+    elif facts.demoted:
+        forced = is_led_by(facts.demoted, stood.replicas, stood.leader)
+    elif facts.mends:
+        is_named = Racks(facts).has_named(stood.replicas)
+        forced = is_named & ~mends_racks(stood.replicas, stood.replicas, facts)
+    else:
+        forced = np.zeros(len(emptied), bool)
+    missed: Mask = (emptied | forced) & ~(stood.in_flight & _reaches_goal(stood.destination, facts))
+    return missed
 
 
-def is_on_its_way(one: LeftOut, facts: PlanFacts) -> bool:
-    return bool(one.in_flight) and reaches_goal(one.destination or (), facts)
-
-
-def reaches_goal(replicas: Sequence[int], facts: PlanFacts) -> bool:
+def _reaches_goal(replicas: Ints, facts: PlanFacts) -> Mask:
     if facts.mends:
         return mends_racks(replicas, replicas, facts)
     if facts.kind == SET_FACTOR:
-        return len(replicas) == facts.factor
-    if facts.demoted:
-        return False  # the snapshot does not tell their order
-    return bool(replicas) and not any(facts.empties(broker) for broker in replicas)
+        found: Mask = sizes(replicas) == facts.factor
+        return found
+    # of a partition to be demoted the snapshot does not tell the order of a destination
+    return (sizes(replicas) > 0) & ~in_some(empties(replicas, facts)) & (not facts.demoted)
 
 
-def lacks_room(reason: str) -> bool:
-    return "room" in reason
+def _leaving(replicas: Ints, facts: PlanFacts) -> tuple[Mask, Mask]:
+    return is_healed(replicas, facts), among(replicas, facts.drained)
 
 
-def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) -> list[int]:
-    """A target that keeps all rules; empty if none was found. `rooms`: by broker that may get replicas, bytes that
-    certainly fit after the plan; None: nothing is known of its disks.
+# -- room --------------------------------------------------------------------------------------------------------------
+
+
+def find_room(stood: Stood, facts: PlanFacts, rooms: Mapping[int, int | None]) -> Ints:
+    """Targets that keep all rules; empty rows where none was found. `rooms`: by broker that may get replicas, bytes
+    that certainly fit after the plan; None: nothing is known of its disks.
     """
-    replicas, size = list(one.replicas or ()), one.size
+    replicas, brokers = stood.replicas, np.array(sorted(rooms), np.int64)
+    nothing = np.full((len(replicas), 1), NOBODY, np.int64)
     if facts.balances:
-        return []  # copies that were taken back had taken room
-    fits = [broker for broker, room in sorted(rooms.items()) if room is None or (size is not None and size <= room)]
-    kept = [broker for broker in replicas if not facts.empties(broker)]
-    wanted = facts.factor if facts.kind == SET_FACTOR else len(replicas)
+        return nothing  # copies of a balancing plan that were taken back had taken room
+    known = [rooms[broker] for broker in sorted(rooms)]
+    room, size = np.array([MANY if one is None else one for one in known], np.int64), stood.bytes[:, None]
+    free = (room == MANY) | ((size != NOBODY) & (size <= room))
+    wanted = facts.factor if facts.kind == SET_FACTOR else sizes(replicas)
+    kept = np.where(empties(replicas, facts), NOBODY, replicas)
     if facts.mends:
         kept = _without_too_many(replicas, facts)
-    while len(kept) < wanted:
-        held = Counter(facts.racks.get(broker) for broker in kept)
-        free = [broker for broker in fits if broker not in kept and (broker not in replicas or not facts.mends)]
-        if not free:
-            return []
-        kept.append(min(free, key=lambda broker: (held[facts.racks.get(broker)], broker)))
+        free &= ~_has(replicas, brokers)
+    racks = Racks(facts)
+    of_brokers = racks.of_each(brokers)
+    found = packed(kept)
+    possible = (sizes(found) >= wanted) | (len(brokers) > 0)
+    while len(rows := np.nonzero(possible & (sizes(found) < wanted))[0]):
+        open_now = free[rows] & ~_has(found[rows], brokers)
+        held = counted_by(racks.of_each(found[rows]), racks.count + 1)[:, of_brokers]
+        chosen = np.where(open_now, held, MANY).argmin(axis=1)  # the lowest id among equals
+        possible[rows] = in_some(open_now)
+        rows, added = rows[possible[rows]], brokers[chosen[possible[rows]]]
+        found = np.concatenate([found, nothing], axis=1)
+        found[rows, -1] = added
+        found = packed(found)[:, : int(sizes(found).max(initial=1))]
     if facts.mends:
-        return kept if mends_racks(replicas, kept, facts) else []
-    return [] if less_even_over_racks(replicas, kept, facts) or not _may_hold(kept, replicas, facts) else kept
+        possible &= mends_racks(replicas, found, facts)
+    else:
+        elsewhere = (found != NOBODY) & ~among(found, facts.staying)
+        if facts.healed:
+            elsewhere &= ~inside(found, replicas)
+        possible &= ~less_even_over_racks(replicas, found, facts) & ~in_some(elsewhere)
+    return np.where(possible[:, None], found, NOBODY)
 
 
-def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
-    """Drops as few as it takes for the rest to become even."""
-    for gone in range(1, len(replicas)):
-        kept = list(replicas)
-        for _ in range(gone):
-            held = Counter(facts.racks.get(broker) for broker in kept)
-            kept.remove(max(kept, key=lambda broker: held[facts.racks.get(broker)]))
-        racks = {facts.racks.get(broker) for broker in facts.places(replicas)}
-        spread = Counter(facts.racks.get(broker) for broker in kept)
-        if gone <= len(racks - spread.keys()) or max(spread.values()) * len(racks) <= len(replicas):
-            return kept
-    return list(replicas)
+def _without_too_many(replicas: Ints, facts: PlanFacts) -> Ints:
+    """Drops as few as it takes for the rest to become even; all stay if that is none."""
+    racks, wanted, rows = Racks(facts), sizes(replicas), np.arange(len(replicas))
+    kept, found = replicas.copy(), replicas.copy()
+    is_open, looks = racks.room(replicas) > 0, np.ones(len(replicas), bool)
+    for gone in range(1, int(wanted.max(initial=1))):
+        looks &= gone < wanted
+        of = racks.of_each(kept)
+        in_rack = np.take_along_axis(counted_by(of, racks.count + 1), np.maximum(of, 0), axis=1)
+        kept[rows, np.where(of == NOBODY, _NONE, in_rack).argmax(axis=1)] = NOBODY
+        held = counted_by(racks.of_each(kept), racks.count + 1)
+        without = (is_open & (held[:, :-1] == 0)).sum(axis=1)
+        done = looks & ((gone <= without) | (held.max(axis=1) * is_open.sum(axis=1) <= wanted))
+        found[done] = kept[done]
+        looks &= ~done
+    return found
 
 
-def _may_hold(target: Sequence[int], replicas: Sequence[int], facts: PlanFacts) -> bool:
-    return all(broker in facts.staying or (facts.healed and broker in replicas) for broker in target)
+def _has(table: Ints, brokers: Ints) -> Mask:
+    """By row and broker."""
+    found = np.zeros((len(table), len(brokers)), bool)
+    for place in range(table.shape[1]):
+        found |= table[:, [place]] == brokers
+    return found
 
 
-def _has_lost_replica(one: LeftOut, facts: PlanFacts) -> bool:
+# -- reasons -----------------------------------------------------------------------------------------------------------
+
+
+def _is_unusable(stood: Stood, _: PlanFacts) -> Mask:
+    return ~stood.usable
+
+
+def _has_lost_replica(stood: Stood, facts: PlanFacts) -> Mask:
     """heal and drain replace some lost replicas, a smaller factor may take them away."""
-    replicas = one.replicas or ()
-    if facts.kind == SET_FACTOR and len(replicas) > facts.factor:
-        return sum(broker in facts.live for broker in replicas) < facts.factor
-    return any(broker not in facts.live and not facts.empties(broker) for broker in replicas)
+    replicas = stood.replicas
+    live = among(replicas, facts.live)
+    stuck: Mask = in_some((replicas != NOBODY) & ~live & ~empties(replicas, facts))
+    if facts.kind != SET_FACTOR:
+        return stuck
+    return np.where(sizes(replicas) > facts.factor, live.sum(axis=1) < facts.factor, stuck)
 
 
-def _cannot_become_fewer(one: LeftOut, facts: PlanFacts) -> bool:
-    replicas = one.replicas or ()
-    live = [broker for broker in replicas if broker in facts.live]
-    return facts.kind == SET_FACTOR and all(
-        less_even_over_racks(replicas, chosen, facts) for chosen in combinations(live, facts.factor)
-    )
+def _cannot_become_fewer(stood: Stood, facts: PlanFacts) -> Mask:
+    found = np.full(len(stood.leader), facts.kind == SET_FACTOR)
+    live = packed(np.where(among(stood.replicas, facts.live), stood.replicas, NOBODY))
+    for places in combinations(range(live.shape[1]), facts.factor):
+        chosen = live[:, list(places)]
+        found &= (sizes(chosen) < facts.factor) | less_even_over_racks(stood.replicas, chosen, facts)
+    return found
 
 
-def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
-    kept = [broker for broker in one.replicas or () if not facts.empties(broker)]
-    return len((facts.staying - facts.cordoned).union(kept)) < (
-        facts.factor if facts.kind == SET_FACTOR else len(one.replicas or ())
-    )
+def _has_too_few_brokers(stood: Stood, facts: PlanFacts) -> Mask:
+    places, replicas = facts.staying - facts.cordoned, np.where(repeated(stood.replicas), NOBODY, stood.replicas)
+    others = (replicas != NOBODY) & ~among(replicas, places) & ~empties(replicas, facts)
+    wanted = facts.factor if facts.kind == SET_FACTOR else sizes(stood.replicas)
+    found: Mask = len(places) + others.sum(axis=1) < wanted
+    return found
 
 
-def _none_can_lead(one: LeftOut, facts: PlanFacts) -> bool:
-    others = [broker for broker in one.replicas or () if broker not in facts.demoted]
-    return bool(facts.demoted) and not any(broker in facts.live and broker in (one.isr or ()) for broker in others)
+def _none_can_lead(stood: Stood, facts: PlanFacts) -> Mask:
+    others = among(stood.replicas, facts.live - facts.demoted) & inside(stood.replicas, stood.isr)
+    return ~in_some(others) & bool(facts.demoted)
 
 
-def _needs_an_election_alone(one: LeftOut, facts: PlanFacts) -> bool:
+def _needs_an_election_alone(stood: Stood, facts: PlanFacts) -> Mask:
     """One in sync is first, and the demoted brokers are last already."""
-    replicas = list(one.replicas or ())
-    behind = sorted(replicas, key=lambda broker: broker in facts.demoted)
-    return bool(facts.demoted) and replicas == behind and replicas[0] in (one.isr or ())
+    replicas = stood.replicas
+    place = np.where(replicas == NOBODY, 2, among(replicas, facts.demoted))
+    first = inside(replicas[:, :1], stood.isr)[:, 0]
+    return are_same(replicas, stable(replicas, place)) & first & bool(facts.demoted)
 
 
-def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
+def _none_is_in_sync(stood: Stood, facts: PlanFacts) -> Mask:
+    return ~in_some(among(stood.isr, facts.live))
+
+
+def _is_below_min_isr(stood: Stood, facts: PlanFacts) -> Mask:
+    least = np.minimum(sizes(stood.replicas), stood.min_isr)
+    return (facts.factor < least) & (facts.kind == SET_FACTOR)
+
+
+def _needs_copies(stood: Stood, facts: PlanFacts) -> Mask:
     """Room is checked once all arrivals are known."""
-    larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
-    return larger or facts.mends or any(facts.empties(broker) for broker in one.replicas or ())
+    larger = (facts.factor > sizes(stood.replicas)) & (facts.kind == SET_FACTOR)
+    return larger | facts.mends | in_some(empties(stood.replicas, facts))
 
 
-_REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ...] = tuple(
-    (re.compile(words), holds)
+class _Reason(NamedTuple):
+    words: re.Pattern[str]
+    holds: Callable[[Stood, PlanFacts], Mask]
+
+
+_REASONS = tuple(
+    _Reason(re.compile(words), holds)
     for words, holds in (
-        (
-            "^it has (no replicas|a broker twice)|^its leader or ISR is outside",
-            lambda one, _: is_unusable(one.replicas or (), one.leader, one.isr or ()),
-        ),
-        (_NO_TIME, lambda one, facts: facts.within and (facts.balances or bool(one.concerned))),
-        ("^its reassignment", lambda one, _: bool(one.in_flight)),
+        ("^it has (no replicas|a broker twice)|^its leader or ISR is outside", _is_unusable),
+        (_NO_TIME, lambda stood, facts: (stood.concerned | facts.balances) & facts.within),
+        ("^its reassignment", lambda stood, _: stood.in_flight),
         ("^no other live replica is in sync", _none_can_lead),
         ("^another replica is preferred already", _needs_an_election_alone),
-        ("^no live replica is in sync", lambda one, facts: facts.live.isdisjoint(one.isr or ())),
+        ("^no live replica is in sync", _none_is_in_sync),
         ("not live: heal it first$", _has_lost_replica),
-        (
-            "^min.insync.replicas is",
-            lambda one, facts: (
-                facts.kind == SET_FACTOR and facts.factor < min(len(one.replicas or ()), facts.min_isr(one.topic))
-            ),
-        ),
+        ("^min.insync.replicas is", _is_below_min_isr),
         ("^its live replicas are less even", _cannot_become_fewer),
         ("^replication factor .* is larger than", _has_too_few_brokers),
         ("room", _needs_copies),

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 
-from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums
-from kafka_reassign_rpc.pipeline.planning.verify_rules import EXPAND, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_facts import EXPAND, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_sums import BatchSums, BrokerSums
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanRequest, PlanSummary
 from kafka_reassign_rpc.support.counted import counted
 

@@ -1,417 +1,431 @@
-"""The hard rules about single moves. Tests compare this module with all placements that a small cluster allows."""
+"""The hard rules of single moves: each is a function of columns that says which moves break it. Tests compare them with
+all placements that a small cluster allows.
+"""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
-SET_FACTOR, HEAL, DRAIN, EXPAND, RACKS = "set-rf", "heal", "drain", "expand", "racks"
-COMBINE, DEMOTE = "combine", "demote"
-_NO_RACK = "no rack"
+import numpy as np
 
+from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+    NOBODY,
+    Ints,
+    Mask,
+    among,
+    are_same,
+    in_all,
+    in_some,
+    inside,
+    looked_up,
+    packed,
+    repeated,
+    sizes,
+    stable,
+    widened,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_facts import (
+    COMBINE,
+    DRAIN,
+    EXPAND,
+    HEAL,
+    RACKS,
+    SET_FACTOR,
+    PlanFacts,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_racks import (
+    MANY,
+    Racks,
+    less_even_over_racks,
+    mends_racks,
+    rack_losses,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import Stood
 
-NAMED_ROWS = 20
-"""Of each broken rule; the others are counted."""
-
-
-class RuleViolation(NamedTuple):
-    """`name`: of a partition, a broker or a batch. `rows`: for how many it stands."""
-
-    rule: str
-    name: str
-    detail: str
-    rows: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.name}: {self.detail}"
-
-    @classmethod
-    def unnamed(cls, rule: str, rows: int) -> "RuleViolation":
-        return cls(rule, f"{rows} more", "not named here", rows)
-
-
-def first_of_each(found: Iterable[RuleViolation]) -> list[RuleViolation]:
-    named: dict[str, list[RuleViolation]] = {}
-    more = Counter[str]()
-    for one in found:
-        of_rule = named.setdefault(one.rule, [])
-        if len(of_rule) < NAMED_ROWS:
-            of_rule.append(one)
-        else:
-            more[one.rule] += one.rows
-    return [
-        one
-        for rule, of_rule in named.items()
-        for one in (*of_rule, *([RuleViolation.unnamed(rule, more[rule])] if more[rule] else []))
-    ]
-
-
-class ListedBroker(NamedTuple):
-    id: int
-    rack: str | None
-    live: bool
-    cordoned: bool = False
-    capacity: int | None = None
-    free: int | None = None
+ROWS = 50_000
+"""Moves that are judged at a time: a table of racks or brokers has as many rows."""
+WELL_INSIDE = 0.9
+"""Of the tolerance."""
 
 
-class MovedPartition(NamedTuple):
-    """A row of the table of moves, with that of the snapshot.
+@dataclass(frozen=True)
+class Moves:
+    """Rows of the table of moves, with what the snapshot says of their partitions. NOBODY: null.
 
-    original, target, copied, first_leader    in the plan; None: the leader stays
-    replicas, leader, isr, size      in the snapshot; None: it has no such partition, or no size
-    told_leader, priority            in the plan: the leader before, and when the move starts; None: unsaid
-    concerned                        the goal forces a change; None: not known
+    leader      before the move, as the plan says; priority: when it starts
+    reason      a row of `reasons`
     """
 
-    topic: str
-    partition: int
-    original: Sequence[int]
-    target: Sequence[int]
-    copied: int
-    replicas: Sequence[int] | None
-    leader: int | None
-    isr: Sequence[int] | None
-    in_flight: bool | None
-    size: int | None
-    first_leader: int | None = None
-    told_leader: int | None = None
-    priority: int | None = None
-    concerned: bool | None = None
-    reason: str = "unsaid"
+    key: Ints
+    original: Ints
+    target: Ints
+    copied: Ints
+    leader: Ints
+    batch: Ints
+    priority: Ints
+    first_leader: Ints
+    start: Ints
+    reason: Ints
+    stood: Stood
+    reasons: "Reasons"
 
+    @cached_property
+    def added(self) -> Ints:
+        return np.where(inside(self.target, self.original), NOBODY, self.target)
 
-class PlanFacts(NamedTuple):
-    """What the rules depend on beside the move.
-
-    drained, new     brokers that it empties, and to which it expands
-    demoted          brokers that are to lead nothing
-    least_bytes      smaller partitions stay as they are
-    racks            by broker, if known
-    staying          live brokers that the plan does not empty
-    cordoned         live brokers that get no new replica
-    min_isrs, least_isr    min.insync.replicas of the topics that set it, and of the others
-    mends            the goal mends racks, alone or before it balances
-    leaders_stay     no replica leads first
-    typical          bytes of a partition of unknown size; None: unsaid
-    first_places     by batch: the place of its first move in the order of the plan
-    disk_sizes       bytes, of brokers that tell it
-    holdable         bytes of replicas that disks can hold, if known; None: that cannot be said
-    within           the plan has a time limit
-    heals, healed    the plan heals lost brokers: these, or all if it names none
-    to               the only brokers that get replicas; empty: any
-    roomy            brokers that have room for all that the plan copies
-    searched         the plan has taken back each copy that it needs for nothing
-    """
-
-    kind: str
-    drained: frozenset[int]
-    new: frozenset[int]
-    factor: int
-    topics: frozenset[str]
-    racks: Mapping[int, Any]
-    live: frozenset[int]
-    staying: frozenset[int]
-    min_isrs: Mapping[str, int] = {}
-    least_isr: int = 1
-    mends: bool = False
-    leaders_stay: bool = False
-    typical: int | None = None
-    first_places: Mapping[int, int] = {}
-    cordoned: frozenset[int] = frozenset()
-    disk_sizes: Mapping[int, int] = {}
-    to: frozenset[int] = frozenset()
-    holdable: Mapping[int, int] | None = None
-    within: bool = False
-    heals: bool = False
-    healed: frozenset[int] = frozenset()
-    roomy: frozenset[int] = frozenset()
-    searched: bool = False
-    demoted: frozenset[int] = frozenset()
-    least_bytes: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        kind: str,
-        brokers: Iterable[ListedBroker],
-        named: Iterable[int],
-        factor: int | None,
-        topics: Iterable[str],
-        parts: Mapping[str, Iterable[int]] = {},
-    ) -> "PlanFacts":
-        listed, goals = list(brokers), {goal: frozenset(of) for goal, of in (parts or {kind: named}).items()}
-        live = frozenset(one.id for one in listed if one.live)
-        drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
-        of_goal = (kind, drained, new, factor or 0, frozenset(topics), known_racks(listed), live, live - drained)
-        closed = frozenset(one.id for one in listed if one.live and one.cordoned)
-        found = cls(*of_goal, mends=kind == RACKS, cordoned=closed)
-        demoted = goals.get(DEMOTE, frozenset())
-        return found._replace(heals=HEAL in goals, healed=goals.get(HEAL, frozenset()), demoted=demoted)
+    @cached_property
+    def left(self) -> Ints:
+        return np.where(inside(self.original, self.target), NOBODY, self.original)
 
     @property
-    def balances(self) -> bool:
-        """Any partition may move, and those that cannot are named."""
-        return self.kind == "rebalance" or bool(self.new)
+    def size(self) -> Ints:
+        return self.stood.bytes
 
     @property
-    def only_forces(self) -> bool:
-        """Only replicas of some brokers or racks are to move."""
-        return self.kind in (HEAL, DRAIN, RACKS, COMBINE) and not self.new
+    def sender(self) -> Ints:
+        return np.where(self.first_leader == NOBODY, self.leader, self.first_leader)
 
-    def is_healed(self, broker: int) -> bool:
-        return self.heals and (broker in self.healed if self.healed else broker not in self.live)
-
-    def empties(self, broker: int) -> bool:
-        return broker in self.drained or self.is_healed(broker)
-
-    def places(self, replicas: Iterable[int]) -> frozenset[int]:
-        """A cordoned broker keeps what it has."""
-        return self.staying - (self.cordoned - frozenset(replicas))
-
-    @property
-    def receivers(self) -> frozenset[int]:
-        return (self.staying & self.to if self.to else self.staying) - self.cordoned
-
-    @property
-    def opened(self) -> frozenset[int]:
-        """A copy that is made anyway may come to any of these, as far as room and goal are concerned."""
-        if self.kind == COMBINE and self.new:
-            return frozenset()
-        found = self.receivers & self.roomy & (self.new or self.staying)
-        return frozenset(broker for broker in found if self.racks.get(broker, _NO_RACK) != _NO_RACK)
-
-    def min_isr(self, topic: str) -> int:
-        return self.min_isrs.get(topic, self.least_isr)
+    def rows(self, chosen: Ints | slice) -> "Moves":
+        columns = [one.name for one in fields(self) if one.name not in ("stood", "reasons")]
+        taken = {name: getattr(self, name)[chosen] for name in columns}
+        return replace(self, **taken, stood=Stood._make(column[chosen] for column in self.stood))
 
 
-def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
-    """If no live broker has a rack, all are in the same. Otherwise live brokers without one share one more, and a lost
-    one's is unknown.
-    """
-    if not any(one.live and one.rack for one in brokers):
-        return {one.id: _NO_RACK for one in brokers if one.live}
-    return {one.id: f"rack {one.rack}" if one.rack else _NO_RACK for one in brokers if one.live or one.rack}
+Rule = Callable[[Moves, PlanFacts], Mask]
+RULES: dict[str, Rule] = {}
+SENTENCES: dict[str, str] = {}
 
 
-def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
-    """docs/pipeline.md explains them."""
-    if move.replicas is None:
-        return ["unknown-partition"]
-    added = [broker for broker in move.target if broker not in move.original]
-    checks = {
-        "stale": list(move.replicas) != list(move.original),
-        "no-move": list(move.target) == list(move.original),
-        "in-flight": bool(move.in_flight),
-        "snapshot-leader": move.told_leader is not None
-        and move.told_leader != (-1 if move.leader is None else move.leader),
-        "unconcerned": not facts.balances and move.concerned is False,
-        "heal-first": not _may_be_lost(move, facts),
-        "unusable": is_unusable(move.replicas, move.leader, move.isr or ()),
-        "topics": bool(facts.topics) and move.topic not in facts.topics,
-        "least-bytes": move.size is not None and move.size < facts.least_bytes,
-        "distinct-replicas": len(set(move.target)) < len(move.target),
-        "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
-        "live-brokers": not _on_live_brokers(move, added, facts),
-        "cordoned": not facts.cordoned.isdisjoint(added),
-        "keeps-others": not _keeps_others(move, added, facts),
-        "racks": less_even_over_racks(move.original, move.target, facts),
-        "emptiest-rack": _shares_a_rack(move, added, facts),
-        "source": not any(broker in facts.live for broker in move.isr or ()),
-        "bytes": _copies_other_bytes(move, added, facts),
-        "priority": move.priority is not None and move.priority != _start_priority(move, facts),
-        "min-isr": facts.kind == SET_FACTOR and len(move.target) < min(len(move.original), facts.min_isr(move.topic)),
-        "leader": facts.kind == SET_FACTOR and _loses_its_leader(move, facts),
-        "first-leader": move.first_leader is not None and not (added and _may_lead_first(move, facts)),
-        "leaders-stay": facts.leaders_stay and move.first_leader is not None,
-        "mends-racks": facts.kind == RACKS and not mends_racks(move.original, move.target, facts),
-        "leaves-brokers": any(facts.empties(broker) for broker in move.target),
-        "only-to-named-brokers": bool(facts.to) and not facts.to.issuperset(added),
-        "only-to-new-brokers": bool(facts.new) and not _only_to_new(move, added, facts),
-        "demotes": bool(facts.demoted) and not _demotes(move, facts),
-        "reason": not move.reason or not _is_reason(move, facts),
-        "asked-by": facts.kind == COMBINE and not move.reason.startswith(f"{goals_of(move, facts)}: "),
-    }
-    return [rule for rule, broken in checks.items() if broken]
+def _rule(name: str, sentence: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        RULES[name], SENTENCES[name] = function, sentence
+        return function
+
+    return register
 
 
-def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
-    """Of a combined plan: what asks for the move, in the order of its reasons."""
-    left = [broker for broker in move.original if facts.empties(broker)]
-    asking = [HEAL] if any(facts.is_healed(broker) for broker in left) else []
-    asking += [DRAIN] if any(broker in facts.drained for broker in left) else []
-    copies = sum(broker not in move.original for broker in move.target)
-    return ", ".join([*asking, EXPAND] if copies > len(left) or not left else asking)
+def broken_rules(moves: Moves, facts: PlanFacts) -> dict[str, Ints]:
+    """By rule: the rows that break it. What the snapshot does not know is judged by nothing else."""
+    found: dict[str, list[Ints]] = {name: [] for name in RULES}
+    known = np.nonzero(moves.stood.there)[0]
+    for first in range(0, len(known), ROWS):
+        rows = known[first : first + ROWS]
+        some = moves.rows(rows)
+        for name, rule in RULES.items():
+            found[name].append(rows[rule(some, facts)])
+    broken = {name: np.concatenate(rows) for name, rows in found.items() if rows}
+    return {name: rows for name, rows in (broken | {UNKNOWN: np.nonzero(~moves.stood.there)[0]}).items() if len(rows)}
 
 
-_NAMED = re.compile(r"\bbrokers? (\d+(?:, \d+)*)( is lost| are lost| lost| is to be drained| are to be drained)?")
+UNKNOWN = "unknown-partition"
+SENTENCES[UNKNOWN] = "the snapshot has the partition"
 
 
-def _is_reason(move: MovedPartition, facts: PlanFacts) -> bool:
-    """A broker that is said to be lost or drained is that, and loses its replica. Others are live, or hold one."""
-    for brokers, what in _NAMED.findall(move.reason):
-        for broker in map(int, brokers.split(", ")):
-            leaves = broker in move.original and broker not in move.target
-            if "lost" in what:
-                fits = leaves and facts.is_healed(broker)
-            elif what:
-                fits = leaves and broker in facts.drained
-            else:
-                fits = broker in facts.live or broker in move.original
-            if not fits:
-                return False
-    return True
+def _none(moves: Moves) -> Mask:
+    return np.zeros(len(moves.key), bool)
 
 
-def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
+@_rule("stale", "the snapshot has the replicas that the plan moves away from")
+def _stale(moves: Moves, _: PlanFacts) -> Mask:
+    return ~are_same(moves.stood.replicas, moves.original)
+
+
+@_rule("no-move", "the target is another than what there is")
+def _no_move(moves: Moves, _: PlanFacts) -> Mask:
+    return are_same(moves.target, moves.original)
+
+
+@_rule("in-flight", "no partition moves whose reassignment is in flight or waits")
+def _in_flight(moves: Moves, _: PlanFacts) -> Mask:
+    return moves.stood.in_flight
+
+
+@_rule("snapshot-leader", "the leader is that of the snapshot")
+def _snapshot_leader(moves: Moves, _: PlanFacts) -> Mask:
+    found: Mask = (moves.leader != NOBODY) & (moves.leader != moves.stood.leader)
+    return found
+
+
+@_rule("unconcerned", "a goal that forces changes moves no other partition")
+def _unconcerned(moves: Moves, facts: PlanFacts) -> Mask:
+    return _none(moves) if facts.balances else ~moves.stood.concerned
+
+
+@_rule("heal-first", "a partition with a lost replica moves only to replace it")
+def _heal_first(moves: Moves, facts: PlanFacts) -> Mask:
     """heal and drain replace a lost replica, set-rf takes it away, other goals leave the partition."""
-    if facts.kind in (HEAL, DRAIN, SET_FACTOR) or facts.live.issuperset(move.original):
-        return True
-    return any(facts.empties(broker) for broker in move.original)
+    if facts.kind in (HEAL, DRAIN, SET_FACTOR):
+        return _none(moves)
+    lost = (moves.original != NOBODY) & ~among(moves.original, facts.live)
+    return in_some(lost) & ~in_some(empties(moves.original, facts))
 
 
-def _only_to_new(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What replaces no replica of an emptied broker comes to a new one."""
-    emptied = sum(facts.empties(broker) for broker in move.original if broker not in move.target)
-    return sum(broker not in facts.new for broker in added) <= emptied
+@_rule("unusable", "replicas are there once each, leader and ISR are among them")
+def _unusable(moves: Moves, _: PlanFacts) -> Mask:
+    return ~moves.stood.usable
 
 
-def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
-    return not replicas or len(set(replicas)) < len(replicas) or not {leader, *isr} - {None, -1} <= set(replicas)
+@_rule("topics", "the topic is one of those that were asked for")
+def _topics(moves: Moves, _: PlanFacts) -> Mask:
+    return ~moves.stood.chosen
 
 
-def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+@_rule("least-bytes", "no partition moves that is smaller than --least-bytes")
+def _least_bytes(moves: Moves, facts: PlanFacts) -> Mask:
+    found: Mask = (moves.size != NOBODY) & (moves.size < facts.least_bytes)
+    return found
+
+
+@_rule("distinct-replicas", "a target has each broker once")
+def _distinct(moves: Moves, _: PlanFacts) -> Mask:
+    return in_some(repeated(moves.target))
+
+
+@_rule("replication-factor", "a target has as many replicas as before, or as set-rf asks for")
+def _factor(moves: Moves, facts: PlanFacts) -> Mask:
+    found: Mask = sizes(moves.target) != (facts.factor if facts.kind == SET_FACTOR else sizes(moves.original))
+    return found
+
+
+@_rule("live-brokers", "replicas are on live brokers that stay")
+def _live_brokers(moves: Moves, facts: PlanFacts) -> Mask:
     """A replica may stay on a lost broker only if the plan heals others by name."""
-    return facts.staying.issuperset(added if facts.healed else move.target)
+    return _any_other(moves.added if facts.healed else moves.target, facts.staying)
 
 
-def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What the goal does not ask to replace keeps its place: the first replica is the preferred leader. A larger
-    factor adds behind all replicas.
-    """
-    before, after = list(move.original), list(move.target)
+@_rule("cordoned", "no replica comes to a cordoned broker")
+def _cordoned(moves: Moves, facts: PlanFacts) -> Mask:
+    return in_some(among(moves.added, facts.cordoned))
+
+
+@_rule("keeps-others", "replicas that the goal does not ask to replace keep their places")
+def _keeps_others(moves: Moves, facts: PlanFacts) -> Mask:
+    """The first replica is the preferred leader. A larger factor adds behind all replicas."""
+    before, after = moves.original, moves.target
+    fewer = sizes(before) - sizes(after)
     if facts.kind == SET_FACTOR:
-        if len(after) >= len(before):
-            return after[: len(before)] == before
-        return after == [broker for broker in before if broker in after]
-    if not facts.only_forces or len(before) != len(after):
-        return True
-    replaced = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
-    may_go = facts.kind == RACKS or all(facts.empties(old) for old, _ in replaced)
-    return may_go and all(new in added and old not in after for old, new in replaced)
+        front = np.where(np.arange(after.shape[1]) < sizes(before)[:, None], after, NOBODY)
+        rest = packed(np.where(inside(before, after), before, NOBODY))
+        return np.where(fewer <= 0, ~are_same(front, before), ~are_same(after, rest))
+    if not facts.only_forces:
+        return _none(moves)
+    width = max(before.shape[1], after.shape[1])
+    old, new = widened(before, width), widened(after, width)
+    replaced = old != new
+    may_go = np.ones(old.shape, bool) if facts.kind == RACKS else empties(old, facts)
+    fine = ~inside(new, before) & ~inside(old, after) & may_go
+    found: Mask = (fewer == 0) & in_some(replaced & ~fine)
+    return found
 
 
-def _copies_other_bytes(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    size = facts.typical if move.size is None else move.size
-    return size is not None and move.copied != size * len(added)
+@_rule("racks", "replicas are spread over racks at least as evenly as before")
+def _racks(moves: Moves, facts: PlanFacts) -> Mask:
+    return less_even_over_racks(moves.original, moves.target, facts)
 
 
-def _start_priority(move: MovedPartition, facts: PlanFacts) -> int:
-    """heal begins with what cannot be written to, then with what the next loss would lose."""
-    in_sync = sum(broker in facts.live for broker in move.isr or ())
-    if not any(facts.is_healed(broker) for broker in move.original):
-        return 2
-    return 0 if in_sync < facts.min_isr(move.topic) else 1 if in_sync == 1 else 2
+@_rule("emptiest-rack", "a copy comes to no rack that has more of the partition than another open one")
+def _emptiest_rack(moves: Moves, facts: PlanFacts) -> Mask:
+    """Of racks where a broker has room for all that the plan copies."""
+    racks, target = Racks(facts), moves.target
+    opened = among(target, facts.opened) & ~repeated(target)
+    free = racks.sizes(facts.opened) - racks.held(np.where(opened, target, NOBODY))
+    held = racks.held(target)
+    fewest = np.where(free > 0, held, MANY - 1).min(axis=1)
+    rack = looked_up(moves.added, racks.of)
+    in_rack = np.take_along_axis(held, np.maximum(rack, 0), axis=1)
+    shares: Mask = in_some((rack != NOBODY) & (in_rack - 1 > fewest[:, None]))
+    return shares & racks.has_named(moves.original) & racks.has_named(target)
 
 
-def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
-    return move.leader in facts.live and move.leader in move.original and move.leader not in move.target
+@_rule("source", "a live replica is in sync: there is something to copy from")
+def _source(moves: Moves, facts: PlanFacts) -> Mask:
+    return ~in_some(among(moves.stood.isr, facts.live))
 
 
-def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
-    first = move.first_leader
-    return first != move.leader and first in facts.live and first in (move.isr or ()) and first in move.original
+@_rule("bytes", "a move copies the partition's size once for each new replica")
+def _bytes(moves: Moves, facts: PlanFacts) -> Mask:
+    """An unknown size counts as the mean of the known ones."""
+    size = np.where(moves.size == NOBODY, NOBODY if facts.typical is None else facts.typical, moves.size)
+    found: Mask = (size != NOBODY) & (moves.copied != np.maximum(size, 0) * sizes(moves.added))
+    return found
 
 
-def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
-    """The rack rule of docs/pipeline.md: no more replicas in the fullest rack than before, or in the two fullest
-    together, and so on.
+@_rule("priority", "heal begins with what cannot be written to, then with what the next loss would lose")
+def _priority(moves: Moves, facts: PlanFacts) -> Mask:
+    in_sync = among(moves.stood.isr, facts.live).sum(axis=1)
+    urgent = np.where(in_sync < moves.stood.min_isr, 0, np.where(in_sync == 1, 1, 2))
+    right = np.where(in_some(is_healed(moves.original, facts)), urgent, 2)
+    found: Mask = (moves.priority != NOBODY) & (moves.priority != right)
+    return found
+
+
+@_rule("min-isr", "a smaller factor is none below min.insync.replicas")
+def _min_isr(moves: Moves, facts: PlanFacts) -> Mask:
+    least = np.minimum(sizes(moves.original), moves.stood.min_isr)
+    return (sizes(moves.target) < least) & (facts.kind == SET_FACTOR)
+
+
+@_rule("leader", "a smaller factor keeps the leader")
+def _leader(moves: Moves, facts: PlanFacts) -> Mask:
+    leader = moves.stood.leader[:, None]
+    leaves = inside(leader, moves.original) & ~inside(leader, moves.target) & among(leader, facts.live)
+    return leaves[:, 0] & (facts.kind == SET_FACTOR)
+
+
+@_rule("first-leader", "a replica that leads first is live, in sync and not the leader, and something is copied")
+def _first_leader(moves: Moves, facts: PlanFacts) -> Mask:
+    first = moves.first_leader[:, None]
+    may = inside(first, moves.stood.isr) & inside(first, moves.original) & among(first, facts.live)
+    right = may[:, 0] & (moves.first_leader != moves.stood.leader) & (sizes(moves.added) > 0)
+    found: Mask = (moves.first_leader != NOBODY) & ~right
+    return found
+
+
+@_rule("leaders-stay", "with --leaders-stay no replica leads first")
+def _leaders_stay(moves: Moves, facts: PlanFacts) -> Mask:
+    found: Mask = (moves.first_leader != NOBODY) & facts.leaders_stay
+    return found
+
+
+@_rule("mends-racks", "racks mends the racks, by as few copies as possible")
+def _mends_racks(moves: Moves, facts: PlanFacts) -> Mask:
+    return ~mends_racks(moves.original, moves.target, facts) if facts.kind == RACKS else _none(moves)
+
+
+@_rule("leaves-brokers", "no replica is left on a broker that the plan empties")
+def _leaves_brokers(moves: Moves, facts: PlanFacts) -> Mask:
+    return in_some(empties(moves.target, facts))
+
+
+@_rule("only-to-named-brokers", "with --to replicas come to the named brokers alone")
+def _only_to_named(moves: Moves, facts: PlanFacts) -> Mask:
+    return _any_other(moves.added, facts.to) if facts.to else _none(moves)
+
+
+@_rule("only-to-new-brokers", "what replaces no replica of an emptied broker comes to a new one")
+def _only_to_new(moves: Moves, facts: PlanFacts) -> Mask:
+    others = ((moves.added != NOBODY) & ~among(moves.added, facts.new)).sum(axis=1)
+    found: Mask = others > empties(moves.left, facts).sum(axis=1)
+    return found & bool(facts.new)
+
+
+@_rule("demotes", "one in sync leads, demoted brokers come last, all others keep their order, nothing is copied")
+def _demotes(moves: Moves, facts: PlanFacts) -> Mask:
+    if not facts.demoted:
+        return _none(moves)
+    first, original = moves.target[:, :1], moves.original
+    leads = inside(first, moves.stood.isr) & among(first, facts.live - facts.demoted)
+    place = np.where(original == first, 0, np.where(among(original, facts.demoted), 2, 1))
+    return ~leads[:, 0] | ~are_same(moves.target, stable(original, np.where(original == NOBODY, 3, place)))
+
+
+@_rule("reason", "a move has a reason, and brokers are what it says of them")
+def _reason(moves: Moves, facts: PlanFacts) -> Mask:
+    """One that is said to be lost or drained is that, and loses its replica. Others are live, or hold one."""
+    named, told = moves.reasons.named[moves.reason], moves.reasons.told[moves.reason]
+    leaves = inside(named, moves.left)
+    lost, drained = leaves & is_healed(named, facts), leaves & among(named, facts.drained)
+    known = among(named, facts.live) | inside(named, moves.original)
+    fits = np.where(told == LOST, lost, np.where(told == DRAINED, drained, known))
+    return ~moves.reasons.is_text[moves.reason] | in_some((named != NOBODY) & ~fits)
+
+
+@_rule("asked-by", "a combined plan names the goals that ask for a move")
+def _asked_by(moves: Moves, facts: PlanFacts) -> Mask:
+    if facts.kind != COMBINE:
+        return _none(moves)
+    left = empties(moves.original, facts)
+    more = (sizes(moves.added) > left.sum(axis=1)) | ~in_some(left)
+    asking = [in_some(is_healed(moves.original, facts)), in_some(among(moves.original, facts.drained)), more]
+    found: Mask = ~moves.reasons.asked[moves.reason, np.sum([one << bit for bit, one in enumerate(asking)], axis=0)]
+    return found
+
+
+USELESS = "useless-copy"
+
+
+@_rule(USELESS, "a rebalance that has searched each partition copies nothing without which brokers are as even")
+def _useless_copy(moves: Moves, facts: PlanFacts) -> Mask:
+    """Without the move no broker would be further from its target, but for some that are well inside the tolerance."""
+    makes_even = np.any([*rack_losses(moves.target, moves.original, facts).values()], axis=0)
+    useless: Mask = (moves.copied > 0) & ~makes_even & facts.searched
+    if not useless.any():
+        return useless
+    stood, one = moves.stood, np.ones(len(useless), np.int64)
+    size = np.where(moves.size == NOBODY, facts.typical or 0, moves.size)
+    holds = {"bytes": size, "replicas": one, "produce": stood.produce, "potential_out": stood.fetch}
+    leads = {"leaders": one, "fetch": stood.fetch, "bytes_in": stood.produce, "messages_in": stood.messages}
+    leads["cpu"] = stood.cpu
+    brokers = np.concatenate([moves.left, moves.target], axis=1)
+    held = inside(brokers, moves.original) * 1 - inside(brokers, moves.target)
+    led = (brokers == moves.original[:, :1]) * 1 - (brokers == moves.target[:, :1])
+    for name, loads in facts.loads.items():
+        change = led * leads[name][:, None] if name in leads else held * holds[name][:, None]
+        after, *aims = _loads(brokers, loads)
+        for aim in aims:
+            counts = (change != 0) & (aim != 0)
+            whole = np.where(counts, aim, 1.0)
+            now, then = np.abs(after / whole - 1), np.abs((after + change) / whole - 1)
+            useless &= in_all(~counts | (then <= np.maximum(now, WELL_INSIDE * facts.tolerance)))
+    return useless
+
+
+def _loads(brokers: Ints, loads: Mapping[int, tuple[float, float, float]]) -> Ints:
+    """What they hold afterwards, and two aims; 0 of those that the summary does not have."""
+    rows = looked_up(brokers, {broker: row for row, broker in enumerate(loads)})
+    values = np.array([*loads.values(), (0.0, 0.0, 0.0)])
+    found: Ints = np.moveaxis(values[np.where(rows == NOBODY, -1, rows)], -1, 0)
+    return found
+
+
+# -- what rules share --------------------------------------------------------------------------------------------------
+
+
+def empties(table: Ints, facts: PlanFacts) -> Mask:
+    """Of each place: whether the plan empties its broker."""
+    return among(table, facts.drained) | is_healed(table, facts)
+
+
+def is_healed(table: Ints, facts: PlanFacts) -> Mask:
+    if facts.healed or not facts.heals:
+        return among(table, facts.healed)
+    found: Mask = (table != NOBODY) & ~among(table, facts.live)
+    return found
+
+
+def _any_other(table: Ints, brokers: frozenset[int]) -> Mask:
+    return in_some((table != NOBODY) & ~among(table, brokers))
+
+
+LOST, DRAINED, OTHER = range(3)
+_NAMED = re.compile(r"\bbrokers? (\d+(?:, \d+)*)( is lost| are lost| lost| is to be drained| are to be drained)?")
+_MOST_NAMED = 1000
+"""Of the brokers that a reason names, so many are looked at."""
+
+
+class Reasons:
+    """By distinct text: the brokers that it names, and what it says of each.
+
+    asked    by goals (a bit for each of heal, drain, expand): whether the text begins with them
     """
-    room = _by_rack(facts.places(original), facts)
-    before, after = (_by_rack(replicas, facts) for replicas in (original, target))
-    allowed = before & room
-    while allowed.total() < before.total() and (free := room - allowed):
-        allowed[min(free, key=lambda rack: allowed[rack])] += 1
-    for _ in range(allowed.total() - len(target)):
-        allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
-    most, held = (_fullest_first(counts, len(target)) for counts in (allowed, after))
-    return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
+
+    def __init__(self, texts: list[str | None]) -> None:
+        self.texts = [text or "" for text in texts]
+        found = [[*_named(text)][:_MOST_NAMED] for text in self.texts]
+        width = max([1, *map(len, found)])
+        self.named, self.told = (np.full((len(found), width), fill, np.int64) for fill in (NOBODY, OTHER))
+        for row, brokers in enumerate(found):
+            for place, (broker, told) in enumerate(brokers):
+                self.named[row, place], self.told[row, place] = broker, told
+        self.is_text: Mask = np.array([bool(text) for text in self.texts], bool)
+        parts = ([one for bit, one in enumerate((HEAL, DRAIN, EXPAND)) if goals >> bit & 1] for goals in range(8))
+        begins = [f"{', '.join(part)}: " for part in parts]
+        asked = [[text.startswith(one) for one in begins] for text in self.texts]
+        self.asked: Mask = np.array(asked, bool).reshape(-1, len(begins))
 
 
-def rack_losses(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> Iterable[str]:
-    """As the docstring of `ImpactFigures` defines."""
-    of_live = {broker: rack for broker, rack in facts.racks.items() if broker in facts.live}
-    before, after = (Counter(of_live[one] for one in side if one in of_live) for side in (original, target))
-    if len(after) < min(len(before), len(target)):
-        return ["fewer_racks"]
-    most, held = (sorted(side.values(), reverse=True) for side in (before, after))
-    is_fuller = any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
-    return ["less_even"] if before.total() == after.total() and is_fuller else []
-
-
-def _by_rack(replicas: Iterable[int], facts: PlanFacts) -> Counter[Any]:
-    return Counter(facts.racks[broker] for broker in replicas if broker in facts.racks)
-
-
-def _fullest_first(counts: Counter[Any], replicas: int) -> list[int]:
-    """Replicas of unknown rack count in the fullest."""
-    known = sorted(counts.values(), reverse=True) or [0]
-    return [known[0] + replicas - sum(known), *known[1:]]
-
-
-def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
-    """Replicas are in as many named racks as live brokers have, no more in one than needed, by as few copies as
-    possible.
-    """
-    before, after = (_by_rack(replicas, facts) for replicas in (original, target))
-    added = set(target) - set(original)
-    possible, most = _widest(target, facts)
-    is_even = len(after) >= possible and max(after.values(), default=0) <= most
-    possible, most = _widest(original, facts)
-    too_many = sum(max(0, count - most) for count in before.values())
-    return _NO_RACK not in after and is_even and len(added) == max(too_many, possible - len(before))
-
-
-def is_led_by(brokers: frozenset[int], replicas: Sequence[int], leader: int | None) -> bool:
-    """Now, or after the next preferred election."""
-    return not brokers.isdisjoint((*replicas[:1], -1 if leader is None else leader))
-
-
-def _demotes(move: MovedPartition, facts: PlanFacts) -> bool:
-    """One in sync leads, the demoted brokers come last, and all others keep their order."""
-    first = move.target[0] if move.target else -1
-    others = [broker for broker in move.original if broker not in facts.demoted and broker != first]
-    behind = [broker for broker in move.original if broker in facts.demoted]
-    leads = first in facts.live and first in (move.isr or ()) and first not in facts.demoted
-    return leads and list(move.target) == [first, *others, *behind]
-
-
-def _shares_a_rack(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """A copy comes to a rack although another one that is open has fewer replicas of the partition."""
-    opened = facts.opened - set(move.target)
-    if not opened or not has_racks([*move.original, *move.target], facts):
-        return False
-    held = _by_rack(move.target, facts)
-    fewest = min(held[facts.racks[broker]] for broker in opened)
-    return any(held[facts.racks[broker]] - 1 > fewest for broker in added)
-
-
-def has_racks(replicas: Sequence[int], facts: PlanFacts) -> bool:
-    return all(facts.racks.get(broker, _NO_RACK) != _NO_RACK for broker in replicas)
-
-
-def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:
-    """In how many named racks so many replicas can be, and how many of them one has to have."""
-    named = Counter(
-        rack for broker in facts.places(replicas) if (rack := facts.racks.get(broker, _NO_RACK)) != _NO_RACK
-    )
-    return min(len(replicas), len(named)), most_in_a_rack(len(replicas), named.values())
-
-
-def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
-    """The least that some rack must have. `sizes`: the brokers of each. With fewer brokers than replicas, the largest
-    is full.
-    """
-    held = list(sizes)
-    most = min(replicas, max(held, default=replicas))
-    return next((few for few in range(1, most) if sum(min(size, few) for size in held) >= replicas), most)
+def _named(text: str) -> Iterator[tuple[int, int]]:
+    for brokers, what in _NAMED.findall(text):
+        told = LOST if "lost" in what else DRAINED if what else OTHER
+        yield from ((int(broker[:18]), told) for broker in brokers.split(", "))

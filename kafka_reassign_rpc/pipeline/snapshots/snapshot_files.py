@@ -184,7 +184,16 @@ def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
 
 def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
     """Call `check` first: Spark finds a bad file late and reports it at length."""
-    return spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(spark_uri(table_path(path, table)))
+    schema = parquet_files.spark_schema(TABLES[table])
+    return parquet_files.spark_reader(spark).schema(schema).parquet(spark_uri(table_path(path, table)))
+
+
+def whole_files(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
+    """A row for each file, with its `path` and `content`, for `parquet_files.table_in`: to read rows and hand them over
+    one by one takes Java four times the CPU. Call `check` first.
+    """
+    files = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
+    return files.load(spark_uri(table_path(path, table))).select("path", "content")
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
@@ -192,7 +201,7 @@ def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotM
     from pyspark.sql import functions as f
 
     paths = [spark_uri(table_path(path, table)) for path in metas]
-    rows = spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
+    rows = parquet_files.spark_reader(spark).schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
     if len(metas) == 1:
         (meta,) = metas.values()
         return rows.withColumn("at", f.lit(meta.at).cast("bigint"))

@@ -21,6 +21,8 @@ _OPEN_BATCHES = 32
 """A move that needs more ends a window."""
 
 _ROW_MORE = (0, 1), (0, 0)
+_Linked = tuple[PlannedMove, dict[Link, int]]
+"""A move with its `bytes_by_link`."""
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
@@ -50,10 +52,10 @@ class MoveBatch(msgspec.Struct):
         brokers = (broker for of in (self.received, self.sent) for broker, size in of.items() if size == most)
         return (min(brokers) if most else None), most
 
-    def add(self, move: PlannedMove) -> None:
+    def add(self, move: PlannedMove, links: dict[Link, int]) -> None:
         self.moves.append(move)
         self.bytes += move.bytes
-        for link, amount in bytes_by_link(move).items():
+        for link, amount in links.items():
             of = self.sent if link.sends else self.received
             of[link.broker] = of.get(link.broker, 0) + amount
 
@@ -63,9 +65,9 @@ def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits, network: Net
     numbers = count(1)
     for window in _windows(moves, limits):
         for packed in window.packed(network):
-            batch = MoveBatch(next(numbers), packed[0].priority)
-            for move in packed:
-                batch.add(move)
+            batch = MoveBatch(next(numbers), packed[0][0].priority)
+            for move, links in packed:
+                batch.add(move, links)
             yield batch
 
 
@@ -83,7 +85,7 @@ class _Window:
     """Of one priority."""
 
     def __init__(self, limits: BatchLimits) -> None:
-        self.moves: list[PlannedMove] = []
+        self.moves: list[_Linked] = []
         self._limits = limits
         self._needed = 0
         self._bytes = 0
@@ -91,15 +93,15 @@ class _Window:
         self._bytes_of = Counter[Link]()
 
     def has_room(self, move: PlannedMove) -> bool:
-        return not self.moves or (self._needed <= _OPEN_BATCHES and self.moves[0].priority == move.priority)
+        return not self.moves or (self._needed <= _OPEN_BATCHES and self.moves[0][0].priority == move.priority)
 
     def add(self, move: PlannedMove) -> None:
-        limits = self._limits
-        self.moves.append(move)
+        limits, links = self._limits, bytes_by_link(move)
+        self.moves.append((move, links))
         self._bytes += move.bytes
         self._need(len(self.moves), limits.moves_per_batch)
         self._need(self._bytes, limits.bytes_per_batch)
-        for link, amount in bytes_by_link(move).items():
+        for link, amount in links.items():
             self._moves_of[link.broker] += 1
             self._bytes_of[link] += amount
             self._need(self._moves_of[link.broker], limits.moves_per_broker)
@@ -109,11 +111,11 @@ class _Window:
         if limit > 0:
             self._needed = max(self._needed, -(-amount // limit))
 
-    def packed(self, network: NetworkLimits) -> list[list[PlannedMove]]:
+    def packed(self, network: NetworkLimits) -> list[list[_Linked]]:
         batches = max(1, min(self._needed, len(self.moves)))
         packing = _Packing(list(self._bytes_of), batches, self._limits, network)
-        for move in self.moves:
-            packing.add(move)
+        for move, of_move in self.moves:
+            packing.add(move, of_move)
         return [moves for moves in packing.moves if moves]
 
 
@@ -121,7 +123,7 @@ class _Packing:
     """Each array has a row for each open batch, a column for each link or broker."""
 
     def __init__(self, links: list[Link], batches: int, limits: BatchLimits, network: NetworkLimits) -> None:
-        self.moves: list[list[PlannedMove]] = [[] for _ in range(batches)]
+        self.moves: list[list[_Linked]] = [[] for _ in range(batches)]
         self._limits = limits
         self._column = {link: column for column, link in enumerate(links)}
         brokers = sorted({link.broker for link in links})
@@ -133,8 +135,7 @@ class _Packing:
         self._count: Ints = np.zeros(batches, np.intp)
         self._seconds = np.zeros(batches)
 
-    def add(self, move: PlannedMove) -> None:
-        links = bytes_by_link(move)
+    def add(self, move: PlannedMove, links: dict[Link, int]) -> None:
         columns = [self._column[link] for link in links]
         brokers = [self._broker[link.broker] for link in links]
         amounts = np.array([*links.values()], np.float64)
@@ -146,7 +147,7 @@ class _Packing:
         ends = (sums / self._rates[columns]).max(axis=1, initial=0)
         longer = np.where(room, np.maximum(ends - self._seconds, 0), np.inf)
         place = int(np.argmin(np.where(longer <= longer.min(), ends, np.inf)))
-        self.moves[place].append(move)
+        self.moves[place].append((move, links))
         self._bytes_of[place, columns] = sums[place]
         self._moves_of[place, brokers] += 1
         self._bytes[place] += move.bytes

@@ -118,10 +118,10 @@ class _Tries:
 
     def _gain_in_all(self, caps: PlanCaps) -> Iterator[Gain]:
         """There is one if the limit keeps brokers waiting that have room."""
-        seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
-        if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all:
+        now = self._with(caps)
+        if not now.reached_in_all:
             return
         times = _RAISED if self._is_small else _RAISED[:1]
         best = self._best([caps._replace(in_all=int(2 * caps.in_all * one)) for one in times])
-        if self._with(best).seconds < WORTH * seconds:
+        if self._with(best).seconds < WORTH * now.seconds:
             yield Gain("moves_per_batch", best.in_all, self._with(best).seconds)

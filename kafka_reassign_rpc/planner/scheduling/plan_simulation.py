@@ -73,16 +73,20 @@ class Timeline:
 
 
 class Simulated(NamedTuple):
-    """`seconds` until the last move ended; `batches`: of each batch, if they wait for each other."""
+    """`seconds` until the last move ended; `batches`: of each batch, if they wait for each other; `reached_in_all`: as
+    many moves as the cap allows were in flight at a time, so that a higher one may change something.
+    """
 
     seconds: float
     timeline: Timeline
     batches: tuple[float, ...] = ()
+    reached_in_all: bool = False
 
 
 def simulate(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps, window: int = WINDOW) -> Simulated:
     timeline = Timeline(copies.brokers)
-    return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
+    run = _Run(copies, network, caps, window, timeline)
+    return Simulated(run.to_the_end(0.0), timeline, reached_in_all=run.reached_in_all)
 
 
 def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
@@ -119,6 +123,7 @@ class _Run:
         self._into = brokers + 1
         self._room = 2 * ([_UNLIMITED if caps.per_broker < 0 else caps.per_broker] * brokers + [_UNLIMITED])
         """By link, as `_limits`."""
+        self.reached_in_all = False
         self._room_in_all = _UNLIMITED if caps.in_all < 0 else caps.in_all
         self._ends_per_step = min(_MOST_ENDS, (steps_for or len(copies.sizes)) * _ENDS_PER_MOVE)
         self._pending = (copies.receivers < brokers).sum(axis=1)
@@ -180,6 +185,7 @@ class _Run:
                         room[link] -= 1
                     self._room_in_all -= 1
                     if not self._room_in_all:
+                        self.reached_in_all = True
                         break
         if not chosen:
             return waiting

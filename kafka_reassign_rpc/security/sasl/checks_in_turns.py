@@ -9,11 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from kafka_reassign_rpc.support.address_line import AddressLine
+
 MOST_WAITING = 1_000
 LONGEST_WAIT_S = 10.0
 
 T = TypeVar("T")
-_Turn = asyncio.Future[None]
 
 
 class TooBusy(Exception): ...
@@ -25,9 +26,7 @@ class ChecksInTurns:
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
         self._busy = False
-        self._waiting: dict[str, dict[_Turn, None]] = {}
-        """By address; the next turn is that of the first."""
-        self._count = 0
+        self._line: AddressLine[str] = AddressLine(gone=lambda _: self._over())
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -47,50 +46,24 @@ class ChecksInTurns:
 
     async def _turn(self, address: str) -> None:
         self._make_room(address)
-        turn: _Turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(address, {})[turn] = None
-        self._count += 1
         try:
             async with asyncio.timeout(LONGEST_WAIT_S):
-                await turn
-        except (TimeoutError, asyncio.CancelledError) as error:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._over()  # it had just come: the next one gets it
-            if isinstance(error, TimeoutError):
-                raise TooBusy from None
-            raise
-        finally:
-            self._forget(address, turn)
+                await self._line.wait(address, address)
+        except TimeoutError:
+            raise TooBusy from None
 
     def _make_room(self, address: str) -> None:
         """Raises TooBusy if this address is one of the busiest."""
-        if self._count < MOST_WAITING:
+        line = self._line
+        if len(line) < MOST_WAITING:
             return
-        busiest = max(self._waiting, key=lambda one: len(self._waiting[one]), default=address)
-        turns = self._waiting.get(busiest, {})
-        if len(turns) <= len(self._waiting.get(address, ())) + 1:
+        busiest = line.busiest()
+        if busiest is None or line.of(busiest) <= line.of(address) + 1:
             raise TooBusy
-        last = next(reversed(turns))
-        self._forget(busiest, last)
-        last.set_exception(TooBusy())
-
-    def _forget(self, address: str, turn: _Turn) -> None:
-        turns = self._waiting.get(address, {})
-        if turn in turns:
-            del turns[turn]
-            self._count -= 1
-            if not turns:
-                del self._waiting[address]
+        line.give_up_last(busiest, TooBusy())
 
     def _over(self) -> None:
-        """The first address has the next turn, then waits behind all others."""
-        while self._waiting:
-            address, turns = next(iter(self._waiting.items()))
-            turn = next(iter(turns))
-            self._forget(address, turn)
-            if turns:
-                self._waiting[address] = self._waiting.pop(address)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._busy = False
+        if self._line.first() is None:
+            self._busy = False
+        else:
+            self._line.let_in()

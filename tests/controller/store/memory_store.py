@@ -4,7 +4,7 @@ The log refuses a writer of an older epoch, and a record that depends on what so
 is written once more, since its answer was lost, is found by its number.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,12 +15,12 @@ from kafka_reassign_rpc.controller.store import (
     Entity,
     ReloadNeeded,
     StoredConfigs,
+    StoredProblem,
     TopicTooLarge,
 )
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
-from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges, QueuePart
@@ -30,7 +30,6 @@ from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 
 QUEUE = "/admin/reassign_partitions_queue"
 
@@ -56,7 +55,7 @@ class Log:
         self.configs: dict[Entity, Configs] = {}
         self.epoch = 0
         self.limit: int | None = None
-        self.problems: list[ZnodeProblem] = []
+        self.problems: list[StoredProblem] = []
         self._last = 0
         self._written: set[tuple[int, int]] = set()
 
@@ -88,6 +87,8 @@ class MemoryStore:
     loses   after so many more records, the answer to one is lost; None: never
     """
 
+    place = "the log"
+
     def __init__(self, log: Log) -> None:
         log.epoch += 1
         self.log = log
@@ -96,26 +97,27 @@ class MemoryStore:
         self.lives: int | None = None
         self.loses: int | None = None
         self._number = 0
-        self._problems: list[ZnodeProblem] = []
-        self._known: set[ZnodeProblem] = set()
+        self._problems: list[StoredProblem] = []
+        self._known: set[StoredProblem] = set()
 
-    async def load(
-        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
-    ) -> "MemoryLoaded":
+    async def load(self) -> "MemoryLoaded":
         self._problems += [problem for problem in self.log.problems if problem not in self._known]
         self._known.update(self.log.problems)
         cluster = _copy(self.log.cluster)
-        cluster.soft.broker_settings, cluster.soft.started_with = settings(), started_with
+        cluster.soft.broker_settings = KAFKA_DEFAULTS
         cluster.derive_settings()
         return MemoryLoaded(cluster)
 
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        return RoundView(cluster, too_large)
+
     async def reload(self, cluster: Cluster) -> Reloaded:
-        fresh = (await self.load(lambda: cluster.soft.broker_settings)).cluster
+        fresh = (await self.load()).cluster
         found = Reloaded([], set())
         _through(take_over(cluster, fresh, found))
         return found
 
-    def problems(self) -> list[ZnodeProblem]:
+    def problems(self) -> list[StoredProblem]:
         problems, self._problems = self._problems, []
         return problems
 

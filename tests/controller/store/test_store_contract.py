@@ -24,7 +24,6 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, Poli
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
@@ -34,31 +33,52 @@ from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Rate
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, DyingZooKeeper
 from tests.controller.store.memory_store import MemoryStore
-from tests.controller.store.worlds import Elected, MemoryWorld, World, zookeeper_world
+from tests.controller.store.worlds import Elected, KRaftWorld, MemoryWorld, WholeWorld, World, zookeeper_world
+from tests.kraft.memory_cluster import LogWriter
 
 LARGE = {"large": dict.fromkeys(range(20), (1, 2)), "small": {0: (1, 2), 1: (2, 1)}}
 NAME = TopicPartition("small", 0)
 OTHER = TopicPartition("small", 1)
 
 
-@pytest.fixture(params=["zookeeper", "memory"])
-def connect(request: pytest.FixtureRequest) -> str | None:
-    """Where ZooKeeper is; None: the store in memory."""
-    return None if request.param == "memory" else request.getfixturevalue("zk_connect")
+def zookeeper_of(request: pytest.FixtureRequest) -> str:
+    """Where ZooKeeper is; "": the store is another one."""
+    connect: str = request.getfixturevalue("zk_connect") if request.param == "zookeeper" else ""
+    return connect
+
+
+@pytest.fixture(params=["zookeeper", "memory", "kraft"])
+def any_store(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param, zookeeper_of(request)
 
 
 @pytest.fixture
-async def world(connect: str | None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    if connect is None:
-        yield MemoryWorld(LARGE)
-    else:
+async def world(any_store: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    kind, connect = any_store
+    if kind == "zookeeper":
         async with ZooKeeper(connect) as zk, zookeeper_world(zk, connect, LARGE, monkeypatch) as made:
             yield made
+    else:
+        yield MemoryWorld(LARGE) if kind == "memory" else KRaftWorld(LARGE)
 
 
-def moves(cluster: Cluster, targets: Mapping[TopicPartition, tuple[int, ...]]) -> RoundView:
+@pytest.fixture(params=["zookeeper", "memory"])
+def connect(request: pytest.FixtureRequest) -> str:
+    return zookeeper_of(request)
+
+
+@pytest.fixture
+async def whole_world(connect: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WholeWorld]:
+    if connect:
+        async with ZooKeeper(connect) as zk, zookeeper_world(zk, connect, LARGE, monkeypatch) as made:
+            yield made
+    else:
+        yield MemoryWorld(LARGE)
+
+
+def moves(store: Store, cluster: Cluster, targets: Mapping[TopicPartition, tuple[int, ...]]) -> RoundView:
     """A round that starts these moves."""
-    view = RoundView(cluster)
+    view = store.view(cluster)
     for name, target in targets.items():
         error, changes = alter(view, name, MoveTerms(target))
         assert error is None
@@ -90,7 +110,7 @@ def partition(cluster: Cluster, name: TopicPartition = NAME) -> Partition:
 
 async def test_sv_3_what_is_committed_is_in_memory_and_what_the_next_controller_loads(world: World) -> None:
     store, cluster, _ = await world.elect()
-    view = moves(cluster, {NAME: (3, 4), TopicPartition("large", 7): (4, 1)})
+    view = moves(store, cluster, {NAME: (3, 4), TopicPartition("large", 7): (4, 1)})
     queue_admission.append(view, OTHER, WaitingMove(MoveTerms((3, 1), "queue")))
     view.failed[9] = 1_700_000_000_000
 
@@ -110,12 +130,12 @@ async def test_sv_3_the_rounds_of_one_controller_follow_one_another(world: World
     store, cluster, _ = await world.elect()
     for target in ((3, 4), (4, 1), (2, 3)):
         before = partition(cluster)
-        await store.commit(cluster, moves(cluster, {NAME: target}))
-        assert partition(cluster).leader_epoch == before.leader_epoch + 1
-    view = RoundView(cluster)
+        await store.commit(cluster, moves(store, cluster, {NAME: target}))
+        assert partition(cluster).leader_epoch == before.leader_epoch + world.leads
+    view = store.view(cluster)
     queue_admission.append(view, OTHER, WaitingMove(MoveTerms((3, 1), "queue")))
     await store.commit(cluster, view)
-    view = RoundView(cluster)
+    view = store.view(cluster)
     assert queue_admission.withdraw(view, OTHER)
     await store.commit(cluster, view)
 
@@ -129,18 +149,18 @@ async def test_hm_3_a_commit_whose_answer_is_lost_is_carried_out_once_and_return
         faults.loses = number
         before = partition(cluster)
         target = (3, 4) if number % 2 == 0 else (4, 3)
-        await store.commit(cluster, moves(cluster, {NAME: target, TopicPartition("large", number): target}))
+        await store.commit(cluster, moves(store, cluster, {NAME: target, TopicPartition("large", number): target}))
         if not was_lost(faults):
             break
         assert partition(cluster).target == target
-        assert partition(cluster).leader_epoch == before.leader_epoch + 1
+        assert partition(cluster).leader_epoch == before.leader_epoch + world.leads
         known = image(cluster)
         store, cluster, faults = await world.elect()
         assert image(cluster) == known
     assert number >= 1, "an answer was lost"
 
 
-def was_lost(faults: DyingZooKeeper | MemoryStore) -> bool:
+def was_lost(faults: DyingZooKeeper | MemoryStore | LogWriter) -> bool:
     return faults.loses is None
 
 
@@ -152,7 +172,7 @@ async def test_sv_3_a_controller_that_was_replaced_unnoticed_commits_nothing(wor
     (stored,) = await former.configs.read([entity])
 
     with pytest.raises(ControllerMoved):
-        await former.commit(cluster, moves(cluster, {NAME: (3, 4)}))
+        await former.commit(cluster, moves(former, cluster, {NAME: (3, 4)}))
     with pytest.raises(ControllerMoved):
         await former.confirm()
     with pytest.raises(ControllerMoved):
@@ -160,7 +180,7 @@ async def test_sv_3_a_controller_that_was_replaced_unnoticed_commits_nothing(wor
 
     assert image(cluster) == before
     await successor.confirm()
-    await successor.commit(current, moves(current, {OTHER: (3, 4)}))
+    await successor.commit(current, moves(successor, current, {OTHER: (3, 4)}))
     loaded = (await world.elect()).cluster
     assert image(loaded) == image(current)
     assert not partition(loaded).is_moving
@@ -170,7 +190,7 @@ async def test_hm_2_a_round_that_somebody_elses_write_has_outdated_changes_nothi
     world: World,
 ) -> None:
     store, cluster, _ = await world.elect()
-    view = moves(cluster, {NAME: (3, 4)})
+    view = moves(store, cluster, {NAME: (3, 4)})
     before = image(cluster)
     await world.give_replicas(NAME, (1, 3))
 
@@ -182,37 +202,37 @@ async def test_hm_2_a_round_that_somebody_elses_write_has_outdated_changes_nothi
     found = await store.reload(cluster)
     assert (found.gone, found.changed) == ([], {NAME})
     assert partition(cluster).replicas == (1, 3)
-    await store.commit(cluster, moves(cluster, {OTHER: (3, 4)}))
+    await store.commit(cluster, moves(store, cluster, {OTHER: (3, 4)}))
     assert partition(cluster, OTHER).target == (3, 4)
     assert image((await world.elect()).cluster) == image(cluster)
 
 
-async def test_236_14_a_round_without_room_names_its_topic_and_changes_nothing(world: World) -> None:
-    store, cluster, _ = await world.elect()
+async def test_236_14_a_round_without_room_names_its_topic_and_changes_nothing(whole_world: WholeWorld) -> None:
+    store, cluster, _ = await whole_world.elect()
     before = image(cluster)
-    world.allow(500)
+    whole_world.allow(500)
 
     with pytest.raises(TopicTooLarge) as raised:
         await store.commit(
-            cluster, moves(cluster, {NAME: (3, 4), **{TopicPartition("large", at): (3, 4) for at in range(20)}})
+            cluster, moves(store, cluster, {NAME: (3, 4), **{TopicPartition("large", at): (3, 4) for at in range(20)}})
         )
     assert raised.value.topic == "large"
     assert "'large'" in str(raised.value)
     assert image(cluster) == before
-    assert image((await store.load(lambda: KAFKA_DEFAULTS)).cluster) == before
+    assert image((await store.load()).cluster) == before
 
-    await store.commit(cluster, moves(cluster, {NAME: (3, 4)}))
-    assert image((await world.elect()).cluster) == image(cluster)
+    await store.commit(cluster, moves(store, cluster, {NAME: (3, 4)}))
+    assert image((await whole_world.elect()).cluster) == image(cluster)
 
 
-async def test_236_14_each_problem_of_the_queue_is_told_once(world: World) -> None:
-    store, cluster, _ = await world.elect()
+async def test_236_14_each_problem_of_the_queue_is_told_once(whole_world: WholeWorld) -> None:
+    store, cluster, _ = await whole_world.elect()
     assert store.problems() == []
-    await world.break_queue()
+    await whole_world.break_queue()
 
     await store.reload(cluster)
     (problem,) = store.problems()
-    assert problem.root == "/admin/reassign_partitions_queue"
+    assert problem.who in ("znode /admin/reassign_partitions_queue", "the log")
     await store.reload(cluster)
     assert store.problems() == []
 
@@ -248,9 +268,11 @@ async def write(store: Store, entity: Entity, configs: Mapping[str, str], memory
     raise AssertionError("refused twice")
 
 
-async def test_236_11_configs_of_a_topic_without_room_are_refused_and_nothing_is_written(world: World) -> None:
-    store, _, _ = await world.elect()
-    world.allow(200)
+async def test_236_11_configs_of_a_topic_without_room_are_refused_and_nothing_is_written(
+    whole_world: WholeWorld,
+) -> None:
+    store, _, _ = await whole_world.elect()
+    whole_world.allow(200)
     entities = [Entity(BROKERS, "1"), Entity(TOPICS, "small")]
     stored = await store.configs.read(entities)
     with pytest.raises(TopicTooLarge) as raised:
@@ -306,7 +328,7 @@ async def test_sv_3_and_455_9_whichever_write_a_controller_dies_at_the_next_one_
                 value = partition(second.cluster, name)
                 assert value.target == (3, 4) or (value.target == (1, 2) and not answered)
                 assert (value.move is not None) == value.is_moving
-            assert image((await second.store.load(lambda: KAFKA_DEFAULTS)).cluster) == image(second.cluster)
+            assert image((await second.store.load()).cluster) == image(second.cluster)
         if answered:
             break
     assert lives >= 1, "there was a write to die at"
@@ -325,9 +347,9 @@ async def test_hm_2_a_command_is_decided_again_on_what_somebody_else_has_written
 
 
 async def test_sv_3_topics_that_are_created_grow_and_are_deleted_are_what_the_next_controller_loads(
-    world: World,
+    whole_world: WholeWorld,
 ) -> None:
-    elected = await world.elect()
+    elected = await whole_world.elect()
     async with looped(elected) as loop:
         new = [NewTopic(name, 2, 2, {}, {"retention.ms": "1000"}) for name in ("new", "other")]
         created = await loop.submit(CreateTopicsCommand(new, validate_only=False, new_id=uuid4, random=Random(1)))
@@ -336,18 +358,18 @@ async def test_sv_3_topics_that_are_created_grow_and_are_deleted_are_what_the_ne
         assert await loop.submit(DeleteTopicsCommand(["other"])) == {"other": None}
     assert {type(answer) for answer in created.values()} == {CreatedTopic}
     assert grown == {"new": None}
-    loaded = (await world.elect()).cluster
+    loaded = (await whole_world.elect()).cluster
     assert image(loaded) == image(elected.cluster)
     assert (len(loaded.topics["new"].partitions), loaded.topics["other"].deleting) == (3, True)
     assert loaded.topic_configs["new"] == {"retention.ms": "1000"}
 
 
-async def test_236_14_a_topic_without_room_is_refused_and_the_others_of_its_round_move(world: World) -> None:
-    elected = await world.elect()
+async def test_236_14_a_topic_without_room_is_refused_and_the_others_of_its_round_move(whole_world: WholeWorld) -> None:
+    elected = await whole_world.elect()
     async with looped(elected) as loop:
-        world.allow(500)
+        whole_world.allow(500)
         answers = await moved(loop, [NAME, *(TopicPartition("large", index) for index in range(20))])
     assert answers.pop(NAME) is None
     assert {type(answer) for answer in answers.values()} == {PolicyViolation}
     assert elected.cluster.moving == {"small": {0}}
-    assert image((await world.elect()).cluster) == image(elected.cluster)
+    assert image((await whole_world.elect()).cluster) == image(elected.cluster)

@@ -9,41 +9,51 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.store import Entity, Store
+from kafka_reassign_rpc.controller.store import Entity, Store, StoredProblem
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
-from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
-from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, TOPIC_ID, DyingZooKeeper, put_topic, register
 from tests.controller.store.memory_store import Configs, Log, MemoryStore
+from tests.core.phases.kraft_model import KRaftPartition
+from tests.kraft.memory_cluster import LogWriter, MemoryCluster, MemoryLog, elected
 
 BROKERS = (1, 2, 3, 4)
 
 
 class Elected(NamedTuple):
     """A controller that has just been elected: its store, and the cluster that it has loaded. `faults` has the fields
-    `lives` and `loses` of `DyingZooKeeper` and `MemoryStore`."""
+    `lives` and `loses` of `DyingZooKeeper`, `MemoryStore` and `LogWriter`."""
 
     store: Store
     cluster: Cluster
-    faults: DyingZooKeeper | MemoryStore
+    faults: DyingZooKeeper | MemoryStore | LogWriter
 
 
 class World(Protocol):
-    """One store with brokers 1 to 4 and these topics, all replicas in sync. The methods stand for what others do."""
+    """One store with brokers 1 to 4 and these topics, all replicas in sync. The methods stand for what others do.
+
+    leads   the store keeps leaders and ISRs; otherwise they are the cluster's, and stay as they were seen
+    """
+
+    leads: bool
 
     async def elect(self) -> Elected: ...
 
     async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None: ...
 
     async def set_configs(self, entity: Entity, configs: Mapping[str, str]) -> None: ...
+
+
+class WholeWorld(World, Protocol):
+    """One in which the controller keeps topics too, and others write its queue. In front of KRaft topics are the
+    cluster's own, and so is the room that they have; a queue in the state log is written by nobody else."""
 
     async def break_queue(self) -> None:
         """Put into the queue what nobody can understand."""
@@ -60,6 +70,8 @@ Topics = Mapping[str, Mapping[int, tuple[int, ...]]]
 class ZooKeeperWorld:
     """ZooKeeper's store on a real ZooKeeper; every write is a transaction of its own."""
 
+    leads = True
+
     def __init__(self, zk: ZooKeeper, connect: str, sessions: AsyncExitStack, patch: pytest.MonkeyPatch) -> None:
         self._zk = zk
         self._connect = connect
@@ -75,7 +87,7 @@ class ZooKeeperWorld:
         )
         assert leadership is not None
         store = ZooKeeperStore(zk, leadership)
-        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, zk)
+        return Elected(store, (await store.load()).cluster, zk)
 
     async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
         path = znode_paths.topic(name.topic)
@@ -107,6 +119,8 @@ async def zookeeper_world(
 class MemoryWorld:
     """The store in memory."""
 
+    leads = True
+
     def __init__(self, topics: Topics) -> None:
         cluster = Cluster(
             brokers={
@@ -123,7 +137,7 @@ class MemoryWorld:
 
     async def elect(self) -> Elected:
         store = MemoryStore(self._log)
-        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, store)
+        return Elected(store, (await store.load()).cluster, store)
 
     async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
         self._log.others(name, replicas)
@@ -134,8 +148,29 @@ class MemoryWorld:
         self._log.configs[entity] = Configs(self._log.next_number(), configs, memory)
 
     async def break_queue(self) -> None:
-        root = znode_paths.REASSIGN_QUEUE
-        self._log.problems.append(ZnodeProblem(root, root, self._log.next_number(), "nothing of it is understood"))
+        number = self._log.next_number()
+        self._log.problems.append(StoredProblem("the log", f"nothing of record {number} is understood"))
 
     def allow(self, most: int) -> None:
         self._log.limit = most
+
+
+class KRaftWorld:
+    """The store in front of a KRaft cluster, with both its cluster and its state log in memory."""
+
+    leads = False
+
+    def __init__(self, topics: Topics) -> None:
+        self._log = MemoryLog()
+        names = {TopicPartition(name, index): of for name, some in topics.items() for index, of in some.items()}
+        self.cluster = MemoryCluster({name: KRaftPartition(*of) for name, of in names.items()}, BROKERS)
+
+    async def elect(self) -> Elected:
+        store, writer, _ = elected(self._log, self.cluster)
+        return Elected(store, (await store.load()).cluster, writer)
+
+    async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
+        self.cluster.partitions[name] = KRaftPartition(*replicas)
+
+    async def set_configs(self, entity: Entity, configs: Mapping[str, str]) -> None:
+        self.cluster.of_configs[entity] = dict(configs)

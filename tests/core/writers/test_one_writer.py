@@ -23,8 +23,10 @@ from kafka_reassign_rpc.core.state.waiting_lines import WaitingLines
 from tests.tables import for_each
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
-WRITERS = {f"core/writers/{name}.py" for name in ("facts", "topic_facts", "replay", "reload", "topic_writes")}
-FOLDERS = ("core", "controller", "preflight", "status_page", "controller_channel")
+WRITERS = {
+    f"core/writers/{name}.py" for name in ("facts", "look_facts", "topic_facts", "replay", "reload", "topic_writes")
+}
+FOLDERS = ("core", "controller", "kraft", "preflight", "status_page", "controller_channel")
 """Where a `Cluster` is known."""
 LEARNERS = (
     "cluster_commands",
@@ -161,9 +163,15 @@ def test_sv_3_only_facts_replay_and_reload_write_into_the_state() -> None:
 @pytest.mark.parametrize(
     ("writing", "callers"),
     [
-        (r"writers\.topic_writes import", {"controller/loading/load_cluster.py"}),
-        (r"writers\.reload import .*take_over|replay\.replay\(", {"controller/zookeeper_store/store.py"}),
-        (r"\.apply\(cluster\)", {f"controller/commands/{name}.py" for name in LEARNERS}),
+        (r"writers\.topic_writes import", {"controller/loading/load_cluster.py", "kraft/cluster_seen.py"}),
+        (
+            r"writers\.reload import .*take_over|replay\.replay\(",
+            {"controller/zookeeper_store/store.py", "kraft/kraft_store.py"},
+        ),
+        (
+            r"\.apply\(cluster\)",
+            {*(f"controller/commands/{name}.py" for name in LEARNERS), "kraft/kraft_commands.py"},
+        ),
         (r"\.learn\(self\.cluster\)", {"controller/controller_loop.py"}),
     ],
 )

@@ -1,0 +1,85 @@
+"""A round in front of KRaft: decisions become moves with a phase, and what looks have found moves on."""
+
+from collections.abc import Collection
+
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.leadership.elections import allows_unclean
+from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
+from kafka_reassign_rpc.core.phases.kraft_refusals import cancel_refusal, cordons, target_refusal
+from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
+from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, first_act
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+
+class IntentView(RoundView):
+    """acts     what the cluster is told once the round is durable
+    checked  partitions of which a decision depends on what was seen of them last
+    lost     moves of partitions that are gone
+    """
+
+    def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
+        super().__init__(cluster, too_large)
+        self.acts: dict[TopicPartition, Act] = {}
+        self.checked: dict[TopicPartition, None] = {}
+        self.lost: dict[TopicPartition, None] = {}
+        self._is_found = False
+
+    def add(self, change: Change) -> None:
+        """Topics are the cluster's own: nothing is decided about them."""
+        if not isinstance(change, PartitionChange):
+            return
+        name = TopicPartition(change.topic, change.partition)
+        before = self.get(*name)
+        value = None if before is None else decided(before, change.value, self.by)
+        if before is None or value is None or value.move is None:
+            return
+        if before.move is None or (before.move.phase, before.move.terms.target) != (
+            value.move.phase,
+            value.move.terms.target,
+        ):
+            self.checked[name] = None
+            self.acts[name] = first_act(before, value.move)
+        super().add(change._replace(value=value))
+
+    def refusal(self, change: PartitionChange) -> KafkaError | None:
+        name = TopicPartition(change.topic, change.partition)
+        before = self.get(*name)
+        if before is None:
+            return None
+        value = decided(before, change.value, self.by)
+        asks_again = change.value.move is not None and before.move is not None and before.move.phase is Phase.CANCEL
+        if asks_again and (value is None or value.move is None or value.move.phase is Phase.CANCEL):
+            return InvalidReplicaAssignment("The move to this target is being cancelled: ask again when that has ended")
+        if value is None or value.move is None:
+            return None
+        if value.move.phase is Phase.CANCEL:
+            allowed = allows_unclean(self.cluster, name.topic)
+            return cancel_refusal(name, before.isr, before.adding, allows_unclean=allowed)
+        if value.move.phase is Phase.START:
+            return target_refusal(value.move.terms.target, before.replicas, cordons(self.cluster))
+        return None
+
+    def found(self, name: TopicPartition, step: Step, seen: SeenPartition) -> None:
+        """What a look, or an answer of the cluster, means for a move."""
+        before = self.get(*name)
+        if before is None or before.move is None:
+            return
+        if step.outcome is not None:
+            replicas = None if step.outcome is Outcome.REFUSED else seen.replicas
+            self.report(outcome_event(name, before.move, step.outcome, replicas, step.reason))
+        self.acts[name] = step.act
+        self._is_found = True
+        super().add(PartitionChange(*name, as_seen(before, seen, step.record)))
+        self._is_found = False
+
+    def lose(self, name: TopicPartition, record: MoveRecord, reason: str) -> None:
+        self.report(outcome_event(name, record, Outcome.GONE, None, reason))
+        self.lost[name] = None
+
+    def _note(self, before: Partition | None, change: PartitionChange) -> None:
+        if not self._is_found:  # an outcome has an event of its own
+            super()._note(before, change)

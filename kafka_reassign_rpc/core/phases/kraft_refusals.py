@@ -1,0 +1,58 @@
+"""What KRaft takes to its harm, and what it refuses: known before a move or a cancel is durable.
+
+an adding replica on a dead or fenced broker     KRaft starts such a move, which cannot end
+on a broker that takes nothing new (cordoned)    KRaft starts it before 4.4
+any replica on such a broker, also one that      4.4 refuses the target (KAFKA-20832), and so also the original order
+stays                                            after a cancel
+a cancel that leaves no replica in sync          KRaft refuses it (PartitionReassignmentRevert), also where an eligible
+                                                 leader replica is safe while the ISR is empty
+
+Dead brokers are refused where all targets are checked (`reassignment.alter_checks`): a fenced one counts as dead.
+"""
+
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.brokers.cordon import cordoned_by_themselves
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas, among, without
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.support.counted import those
+
+
+class Cordons(NamedTuple):
+    """brokers   whose log dirs all are cordoned (KIP-1066)
+    staying   whether the cluster refuses a target that keeps a replica on one (4.4)
+    """
+
+    brokers: frozenset[int] = frozenset()
+    staying: bool = False
+
+
+def cordons(cluster: Cluster) -> Cordons:
+    return Cordons(cordoned_by_themselves(cluster), cluster.soft.kraft.no_cordoned_target)
+
+
+def target_refusal(target: Replicas, present: Replicas, cordons: Cordons) -> KafkaError | None:
+    """`present`: the replicas in flight or at rest."""
+    named = among(target if cordons.staying else without(target, present), cordons.brokers)
+    if not named:
+        return None
+    kept = ", also for a replica that stays" if cordons.staying and not without(named, present) else ""
+    return InvalidReplicaAssignment(f"The target names {those(named)}, cordoned: no new replica there{kept}.")
+
+
+def no_restore(original: Replicas, cordons: Cordons) -> str:
+    """Why the original order cannot be restored after a cancel; "" if it can."""
+    named = among(original, cordons.brokers) if cordons.staying else ()
+    return f"the cluster refuses a target with {those(named)}, cordoned" if named else ""
+
+
+def cancel_refusal(name: TopicPartition, isr: Replicas, adding: Replicas, *, allows_unclean: bool) -> KafkaError | None:
+    """`allows_unclean`: `unclean.leader.election.enable` of the topic."""
+    if without(isr, adding) or allows_unclean:
+        return None
+    return InvalidReplicaAssignment(
+        f"Unable to revert partition assignment for {name.topic}:{name.partition} because it would require an unclean"
+        " leader election."
+    )

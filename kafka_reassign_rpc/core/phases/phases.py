@@ -1,0 +1,226 @@
+"""The phases of a move in front of KRaft: what a look means for it, what the cluster is told next, and how it ends.
+
+A step that changes the record is durable before its act is told. A look that counts has begun after the last act was
+answered, or after its sender was sure that no answer would come. Of one that finds the partition at rest, brokers'
+answers may be older than the controller's: it counts once a second one, a while later, has found the same. The target
+of a move that the look before has found in flight is an exception: no state since then has it but the end.
+
+What others do is never undone: their target in the place of ours, or replicas that neither we nor a cancel of ours
+would leave, end the move as superseded. Between the look and the Alter there is a window: KRaft has no Alter with a
+condition. Where two that met in it have made a move without an end, ours is taken back and told again.
+
+Sources: kafka.controller.ReplicationControlManager (alterPartitionReassignment, PartitionReassignmentReplicas,
+PartitionReassignmentRevert), and trials on 4.1 to 4.4.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
+from kafka_reassign_rpc.core.phases.sightings import IN_FLIGHT, SeenPartition, Sighting, former_moves, sighting
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
+
+LOOKS = 2
+"""So many that agree make sure that a partition is at rest."""
+
+
+class Act(Enum):
+    """What the cluster is told: nothing, an Alter to the target, a cancel, or an Alter to the original replicas."""
+
+    NOTHING = auto()
+    SEND = auto()
+    CANCEL = auto()
+    RESTORE = auto()
+
+
+class Outcome(Enum):
+    DONE = auto()
+    CANCELLED = auto()
+    CANCELLED_BY_OTHERS = auto()
+    SUPERSEDED = auto()
+    REFUSED = auto()
+    GONE = auto()
+
+
+class Then(NamedTuple):
+    """`phase`: None keeps it."""
+
+    act: Act = Act.NOTHING
+    phase: Phase | None = None
+    outcome: Outcome | None = None
+
+
+WATCH = Then()
+SUPERSEDED = Then(outcome=Outcome.SUPERSEDED)
+DONE = Then(outcome=Outcome.DONE)
+CANCELLED = Then(outcome=Outcome.CANCELLED)
+BY_OTHERS = Then(outcome=Outcome.CANCELLED_BY_OTHERS)
+SEND = Then(Act.SEND)
+CANCEL = Then(Act.CANCEL)
+RESTORE = Then(Act.RESTORE, Phase.RESTORE)
+
+TABLE: Mapping[Phase, Mapping[Sighting, Then]] = {
+    Phase.START: {
+        Sighting.OURS: Then(phase=Phase.MOVING),
+        Sighting.FORMER: SEND,
+        Sighting.BACK: SUPERSEDED,
+        Sighting.OTHERS: SUPERSEDED,
+        Sighting.AT_TARGET: DONE,
+        Sighting.AT_FORMER_TARGET: SEND,
+        Sighting.AT_ORIGINAL: SEND,
+        Sighting.AROUND_ORIGINAL: SEND,
+        Sighting.ELSEWHERE: SUPERSEDED,
+    },
+    Phase.MOVING: {
+        Sighting.OURS: WATCH,
+        Sighting.FORMER: SUPERSEDED,
+        Sighting.BACK: SUPERSEDED,
+        Sighting.OTHERS: SUPERSEDED,
+        Sighting.AT_TARGET: DONE,
+        Sighting.AT_FORMER_TARGET: SUPERSEDED,
+        Sighting.AT_ORIGINAL: BY_OTHERS,
+        Sighting.AROUND_ORIGINAL: BY_OTHERS,
+        Sighting.ELSEWHERE: SUPERSEDED,
+    },
+    Phase.CANCEL: {
+        Sighting.OURS: CANCEL,
+        Sighting.FORMER: CANCEL,
+        Sighting.BACK: SUPERSEDED,
+        Sighting.OTHERS: SUPERSEDED,
+        Sighting.AT_TARGET: DONE,
+        Sighting.AT_FORMER_TARGET: DONE,
+        Sighting.AT_ORIGINAL: CANCELLED,
+        Sighting.AROUND_ORIGINAL: RESTORE,
+        Sighting.ELSEWHERE: SUPERSEDED,
+    },
+    Phase.RESTORE: {
+        Sighting.OURS: CANCELLED,
+        Sighting.FORMER: CANCELLED,
+        Sighting.BACK: WATCH,
+        Sighting.OTHERS: CANCELLED,
+        Sighting.AT_TARGET: CANCELLED,
+        Sighting.AT_FORMER_TARGET: CANCELLED,
+        Sighting.AT_ORIGINAL: CANCELLED,
+        Sighting.AROUND_ORIGINAL: RESTORE,
+        Sighting.ELSEWHERE: CANCELLED,
+    },
+}
+"""In CANCEL, DONE means that the cancel came too late: its sender gets NO_REASSIGNMENT_IN_PROGRESS. In RESTORE, others
+may have moved the partition since: the cancel has had its effect all the same. GONE is the same in all phases."""
+
+OTHERS_MOVED = "somebody else has moved the partition since the cancel: the order of its replicas is theirs"
+OTHER_TARGET = "somebody else has given the partition another target"
+OTHER_REPLICAS = "somebody else has given the partition other replicas"
+DELETED = "the partition was deleted"
+
+
+class Step(NamedTuple):
+    """record   of the move from now on; None: it is over
+    reason   of an outcome that is not what was asked for
+    """
+
+    record: MoveRecord | None
+    act: Act = Act.NOTHING
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+def first_act(before: Partition, record: MoveRecord) -> Act:
+    """What the cluster is told as soon as a decision is durable. `before`: on what it was decided. Where that was not
+    sure itself, looks say first what the cluster has made of the former decision."""
+    is_sure = before.move is None or (before.move.phase is Phase.MOVING and before.is_moving)
+    if not is_sure or record.phase not in (Phase.START, Phase.CANCEL):
+        return Act.NOTHING
+    seen = SeenPartition(before.replicas, before.adding, before.removing)
+    cancels = record.phase is Phase.CANCEL or would_never_end(seen, record.terms.target)
+    return Act.CANCEL if cancels else Act.SEND
+
+
+def after_done(record: MoveRecord, act: Act) -> MoveRecord:
+    """The cluster has taken the act."""
+    is_taken = act is Act.SEND and record.phase is Phase.START
+    return replace(record, phase=Phase.MOVING, replaces=None) if is_taken else record
+
+
+def next_step(
+    record: MoveRecord, seen: SeenPartition | None, looks: int, *, was_in_flight: bool = False, no_restore: str = ""
+) -> Step:
+    """looks          how many looks in a row have seen this
+    was_in_flight  whether the look before has found it in flight to the target
+    no_restore     why the cluster would refuse an Alter to the original replicas (`kraft_refusals`)
+    """
+    assert record.phase is not None
+    found = sighting(record, seen)
+    if looks < LOOKS and found not in IN_FLIGHT and not (was_in_flight and found is Sighting.AT_TARGET):
+        return Step(record)
+    if seen is None:
+        return Step(None, outcome=Outcome.GONE, reason=DELETED)
+    then = TABLE[record.phase][found]
+    if then.outcome is not None:
+        return Step(None, outcome=then.outcome, reason=_reason(record.phase, found, then.outcome))
+    if seen.never_ends:
+        return Step(_told_again(record), Act.CANCEL)
+    if then.act is Act.RESTORE and no_restore:
+        return Step(None, outcome=Outcome.CANCELLED, reason=f"the replicas stay {list(seen.replicas)}: {no_restore}")
+    if then.act is Act.SEND and found in IN_FLIGHT and would_never_end(seen, record.terms.target):
+        return Step(_next_record(record, seen, found, then), Act.CANCEL)
+    return Step(_next_record(record, seen, found, then), then.act)
+
+
+def _told_again(record: MoveRecord) -> MoveRecord:
+    """After a cancel of its own, which leaves an order of its own."""
+    if record.phase in (Phase.CANCEL, Phase.RESTORE) or record.replaces is not None:
+        return record
+    return replace(record, phase=Phase.START, replaces=replace(record, phase=Phase.MOVING))
+
+
+def _next_record(record: MoveRecord, seen: SeenPartition, found: Sighting, then: Then) -> MoveRecord:
+    if then.phase is Phase.MOVING:
+        return replace(record, phase=Phase.MOVING, replaces=None)
+    if then.act is Act.SEND:
+        return _replacing_what_is_seen(record, seen, found)
+    return record if then.phase is None else replace(record, phase=then.phase)
+
+
+def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:
+    """What it replaces besides was never told, or has had no effect."""
+    if found is Sighting.AT_FORMER_TARGET:  # that has ended first
+        return replace(record, original=seen.replicas, retained=(), replaces=None)
+    if record.replaces is None or found is Sighting.AT_ORIGINAL:
+        return replace(record, replaces=None)
+    former = next((one for one in former_moves(record) if one.terms.target == seen.target), record.replaces)
+    phase = Phase.RESTORE if former.phase is Phase.RESTORE else Phase.MOVING
+    return replace(record, replaces=replace(former, phase=phase, replaces=None))
+
+
+def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:
+    if outcome is Outcome.SUPERSEDED:
+        return OTHER_TARGET if found in IN_FLIGHT else OTHER_REPLICAS
+    if phase is Phase.RESTORE and found is not Sighting.AT_ORIGINAL:
+        return OTHERS_MOVED
+    return ""
+
+
+def would_never_end(seen: SeenPartition, target: Replicas) -> bool:
+    """Whether an Alter to this target would leave a replica both adding and removing. KRaft replaces the adding
+    replicas of a move in flight only by others; so a target that drops some and adds none is told after a cancel."""
+    return not set(seen.adding) <= set(target) and set(target) <= set(seen.replicas)
+
+
+def after_refusal(record: MoveRecord, error: KafkaError) -> Step:
+    """The cluster has refused the act of this record, and nothing has changed. A cancel that finds nothing in flight
+    may have had its effect before: the next look says how the move has ended."""
+    if isinstance(error, NoReassignmentInProgress):
+        return Step(record)
+    reason = f"{error.name}: {error}"
+    if record.phase is Phase.RESTORE:
+        return Step(None, outcome=Outcome.CANCELLED, reason=f"the order of the replicas is not the original: {reason}")
+    goes_on = record.replaces
+    if record.phase is Phase.CANCEL:
+        phase = Phase.MOVING if record.replaces is None else Phase.START
+        goes_on = replace(record, phase=phase, cancelled_by=None)
+    return Step(goes_on, outcome=Outcome.REFUSED, reason=reason)

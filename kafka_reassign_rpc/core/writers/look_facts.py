@@ -1,0 +1,75 @@
+"""What a look at a KRaft cluster has seen. Moves keep their records: what the look means for them is decided
+(`core.phases`)."""
+
+from collections.abc import Generator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.phases.decided_moves import as_seen
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic
+
+
+class PartitionSeen(NamedTuple):
+    assignment: SeenPartition
+    leader: int
+    isr: tuple[int, ...]
+    leader_epoch: int
+
+    def with_record(self, record: MoveRecord | None) -> Partition:
+        at = Partition(self.assignment.replicas, leader=self.leader, isr=self.isr, leader_epoch=self.leader_epoch)
+        return as_seen(at, self.assignment, record)
+
+
+class TopicSeen(NamedTuple):
+    id: UUID | None
+    partitions: Mapping[int, PartitionSeen]
+
+    @property
+    def number(self) -> int:
+        """Distinguishes topics of one name, as `Topic.created`: a part of the id."""
+        return -1 if self.id is None else self.id.int >> 65
+
+
+class TopicsSeen(msgspec.Struct, frozen=True):
+    """gone   topics that two looks have not found"""
+
+    topics: Mapping[str, TopicSeen]
+    gone: frozenset[str] = frozenset()
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        for name in self.gone:
+            remove_topic(cluster, name)
+            yield
+        for name, seen in self.topics.items():
+            known = cluster.topics.get(name)
+            if known is None or known.created != seen.number or known.partitions.keys() != seen.partitions.keys():
+                _put_anew(cluster, name, known, seen)
+            else:
+                for index, one in seen.partitions.items():
+                    before = known.partitions[index]
+                    value = one.with_record(before.move)
+                    if value != replace(before, offline=()):
+                        put_partition(cluster, known, index, replace(value, offline=before.offline))
+                        if before.is_moving and not value.is_moving:
+                            cluster.queue.waiting.more = True  # there may be room for others
+                    yield
+            yield
+
+
+def _put_anew(cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen) -> None:
+    is_same = known is not None and known.created == seen.number
+    before = known.partitions if known is not None and is_same else {}
+    partitions = {
+        index: one.with_record(before[index].move if index in before else None)
+        for index, one in seen.partitions.items()
+    }
+    if known is not None and not is_same:
+        remove_topic(cluster, name)
+    put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)

@@ -1,0 +1,67 @@
+"""A look at the cluster, with the intents on top: what the loop decides on. Leaders, ISRs and epochs are the cluster's
+own; a move that is still to be told is shown as the cluster will list it.
+"""
+
+from collections.abc import Generator
+
+from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.queue_entries import Queue
+from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
+from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.ports import Look
+
+
+def cluster_of(look: Look, intents: Intents, soft: SoftState) -> Generator[None, None, Cluster]:
+    """Yields after each topic and each waiting move."""
+    queue = Queue()
+    for part in intents.queue.values():
+        yield from queue.put(part)
+    cluster = Cluster(
+        brokers=dict(look.brokers),
+        failed=dict(intents.failed),
+        failed_log_dirs=dict(intents.log_dirs),
+        topic_configs={one.name: dict(configs) for one, configs in look.configs.items() if one.kind == TOPICS},
+        broker_configs={one.name: dict(configs) for one, configs in look.configs.items() if one.kind == BROKERS},
+        queue=queue,
+        soft=soft,
+    )
+    for name in look.topics:
+        seen = topic_seen(look, name)
+        partitions = {
+            index: one.with_record(record_of(intents, seen, TopicPartition(name, index)))
+            for index, one in seen.partitions.items()
+        }
+        put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)
+        yield
+    return cluster
+
+
+def topic_seen(look: Look, name: str) -> TopicSeen:
+    topic = look.topics[name]
+    return TopicSeen(
+        topic.id,
+        {index: _seen(found, look.moves.get(TopicPartition(name, index))) for index, found in topic.partitions.items()},
+    )
+
+
+def _seen(found: PartitionInfo, move: PartitionReassignment | None) -> PartitionSeen:
+    if move is None:
+        assignment = SeenPartition(found.replicas)
+    else:
+        assignment = SeenPartition(move.replicas, move.adding_replicas, move.removing_replicas)
+    return PartitionSeen(assignment, found.leader, found.isr, found.leader_epoch)
+
+
+def record_of(intents: Intents, topic: TopicSeen, name: TopicPartition) -> MoveRecord | None:
+    """None also where the topic is another one of the same name."""
+    known = intents.ids.get(name.topic, "")
+    is_another = bool(known) and topic.id is not None and topic_id_text(topic.id) != known
+    return None if is_another else intents.moves.get(name)

@@ -1,0 +1,234 @@
+"""The store in front of KRaft: the cluster keeps the truth about replicas, the state log what was decided about them.
+
+A round is one record of the log. What it changes is looked at right before it becomes durable: where the cluster has
+something else than it was decided on, it is decided again. (Between this look and the Alter there is a window, as KRaft
+has no Alter with a condition: the next look shows whether somebody has come in between.)
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.store import Entity, ReloadNeeded, StoredProblem
+from kafka_reassign_rpc.core.phases.intent_view import IntentView
+from kafka_reassign_rpc.core.phases.phases import Act
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
+from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
+from kafka_reassign_rpc.kraft import cluster_seen, round_records
+from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
+from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
+from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
+from kafka_reassign_rpc.kraft.round_records import Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.turns import Pace, in_turns
+
+log = logging.getLogger(__name__)
+
+FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
+"""Waits before another look, while the cluster does not answer."""
+
+
+class ToTell(NamedTuple):
+    """An act that a durable record asks for."""
+
+    record: MoveRecord
+    act: Act
+
+
+Tell = Callable[[Mapping[TopicPartition, ToTell]], None]
+
+
+class LoadedCluster(NamedTuple):
+    """A `controller.store.Loaded`."""
+
+    cluster: Cluster
+
+
+class KRaftStore:
+    """A `controller.store.Store`.
+
+    intents       replayed up to the claim of this server
+    term          the epoch of its claim
+    now_ms        the time of a round, ms since the epoch
+    tell          gets what a durable round asks of the cluster
+    settings      returns those of brokers that are in force when it is called
+    started_with  this server's own
+    """
+
+    place = "the cluster"
+
+    def __init__(
+        self,
+        intent_log: IntentLog,
+        cluster: KRaftCluster,
+        intents: Intents,
+        term: int,
+        now_ms: Callable[[], int],
+        tell: Tell,
+        settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
+        started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        self._log = intent_log
+        self._cluster = cluster
+        self.intents = intents
+        self._term = term
+        self._now_ms = now_ms
+        self._tell = tell
+        self._settings = settings
+        self._started_with = started_with
+        self.configs = LeasedConfigs(cluster, self)
+
+    @property
+    def memories(self) -> Mapping[Entity, Remembered]:
+        return self.intents.memories
+
+    async def load(self) -> LoadedCluster:
+        return LoadedCluster(await self._seen())
+
+    async def _seen(self) -> Cluster:
+        look = await self._look(None)
+        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with)
+        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft))
+
+    async def _look(self, topics: Collection[str] | None) -> Look:
+        """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
+        backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
+        while True:
+            try:
+                return await self._cluster.look(topics)
+            except LookFailed as reason:
+                log.warning("nothing is decided until the cluster answers: %s", reason)
+                await backoff.sleep()
+
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        fresh = await self._seen()
+        found = Reloaded([], set())
+        await Pace().through(take_over(cluster, fresh, found))
+        return found
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> IntentView:
+        return IntentView(cluster, too_large)
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        assert isinstance(view, IntentView), "made by `view`"
+        await self._check(cluster, view)
+        pace = Pace()
+        record = self._record(cluster, view)
+        offset, durable = -1, replay.Durable()
+        if record is not None:
+            offset = await self._write(record)
+            for part in self.intents.apply(record, offset):
+                if part != JOINS:
+                    _put_part(view.queue, durable, self.intents, part)
+                await pace.rest()
+            durable.records = {
+                name: (offset, record.at)
+                for name, change in view.partitions.items()
+                if change.value.move is not None and change.value.move.id is None
+            }
+        applied = replay.ReplayedChanges()
+        await pace.through(replay.replay(cluster, view, durable, self._term, applied))
+        acts = {}
+        for name, act in view.acts.items():
+            if act is not Act.NOTHING and name in self.intents.moves:
+                acts[name] = ToTell(self.intents.moves[name], act)
+            await pace.rest()
+        if acts:
+            self._tell(acts)
+        return applied
+
+    async def _check(self, cluster: Cluster, view: IntentView) -> None:
+        """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""
+        if not view.checked:
+            return
+        look = await self._look({name.topic for name in view.checked})
+        topics, pace = {}, Pace()
+        for topic_name in look.topics:
+            topics[topic_name] = cluster_seen.topic_seen(look, topic_name)
+            await pace.rest()
+        for name in view.checked:
+            await pace.rest()
+            topic, known = topics.get(name.topic), cluster.get(*name)
+            found = None if topic is None else topic.partitions.get(name.partition)
+            if known is None or topic is None or found is None:
+                raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not found any more")
+            value = found.with_record(cluster_seen.record_of(self.intents, topic, name))
+            if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
+                what = _text(found.assignment)
+                raise ReloadNeeded(f"{name.topic}-{name.partition} has other replicas than before: {what}")
+
+    def _record(self, cluster: Cluster, view: IntentView) -> RoundRecord | None:
+        moves = [
+            Move(*name, change.value.move)
+            for name, change in view.partitions.items()
+            if change.value.move != self.intents.moves.get(name)
+        ]
+        moves += [Move(*name) for name in view.lost]
+        topics = (cluster.topics[name] for name in {move.topic for move in moves if move.record is not None})
+        ids = {topic.name: topic_id_text(topic.id) for topic in topics if topic.id is not None}
+        record = RoundRecord(
+            at=self._now_ms(),
+            ids={name: id_ for name, id_ in ids.items() if self.intents.ids.get(name) != id_},
+            moves=moves,
+            waiting=_waiting(view.queue),
+            failed=view.failed,
+            log_dirs=view.log_dirs,
+        )
+        return record if record.moves or record.waiting or record.failed or record.log_dirs else None
+
+    async def remember(self, memories: Sequence[Memory]) -> None:
+        """Memories of configs, durable when it returns."""
+        if memories:
+            record = RoundRecord(at=self._now_ms(), memories=memories)
+            offset = await self._write(record)
+            for _ in self.intents.apply(record, offset):
+                pass
+
+    async def _write(self, record: RoundRecord) -> int:
+        return await self._log.commit([round_records.encode(record)])
+
+    async def confirm(self) -> None:
+        await self._write(RoundRecord(at=self._now_ms()))
+
+    def problems(self) -> list[StoredProblem]:
+        """Nobody else writes the log."""
+        return []
+
+
+def _waiting(changes: QueueChanges) -> list[Waiting]:
+    left = [
+        Waiting(part_of(path), *name)
+        for moves in (changes.withdrawn, changes.ended)
+        for path, names in moves.items()
+        for name in names
+    ]
+    gone = {(one.part, one.topic, one.partition) for one in left}
+    changed = [
+        Waiting(part_of(path), *name, move)
+        for path, moves in changes.changed.items()
+        for name, move in moves.items()
+        if (part_of(path), *name) not in gone
+    ]
+    return [*(Waiting(JOINS, *name, move) for name, move in changes.appended.items()), *changed, *left]
+
+
+def _put_part(changes: QueueChanges, durable: replay.Durable, intents: Intents, part: int) -> None:
+    path, made = path_of(part), intents.queue.get(part)
+    changes.made[path] = made
+    if made is not None:
+        durable.parts[path] = replay.Written(made.version, made.changed, made.created)
+
+
+def _text(seen: SeenPartition) -> str:
+    moving = f", moving to {list(seen.target)}" if seen.is_moving else ""
+    return f"{list(seen.replicas)}{moving}"

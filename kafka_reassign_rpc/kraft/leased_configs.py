@@ -1,0 +1,118 @@
+"""The configs that throttle leases change, at the cluster, and the memory of their former values, in the state log.
+
+The cluster has no compare-and-set of configs: they are read again right before a change, and after it. What is
+remembered is durable before they change, with what is remembered afterwards: a server that takes over in between finds
+out from the configs which of the two holds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.kraft.intents import Remembered, memory_of
+from kafka_reassign_rpc.kraft.ports import KRaftCluster
+from kafka_reassign_rpc.kraft.round_records import Memory
+
+Configs = Mapping[str, str]
+
+
+class MemoryLog(Protocol):
+    """The part of the store that keeps memories."""
+
+    @property
+    def memories(self) -> Mapping[Entity, Remembered]: ...
+
+    async def remember(self, memories: Sequence[Memory]) -> None: ...
+
+
+class LeasedConfigs:
+    """A `controller.store.LeasedConfigStore`."""
+
+    def __init__(self, cluster: KRaftCluster, log: MemoryLog) -> None:
+        self._cluster = cluster
+        self._log = log
+
+    async def remembered(self) -> Iterable[Entity]:
+        return list(self._log.memories)
+
+    async def read(self, entities: Sequence[Entity]) -> list[StoredConfigs]:
+        found = await self._cluster.configs(entities)
+        return [self._stored(entity, found[entity]) for entity in entities]
+
+    def _stored(self, entity: Entity, found: Configs | KafkaError) -> StoredConfigs:
+        known = self._log.memories.get(entity)
+        if isinstance(found, KafkaError):
+            what = f"the configs of {entity.kind} {entity.name} cannot be read: {found}"
+            return StoredConfigs(entity, None, None if known is None else known.memory, what)
+        return StoredConfigs(entity, found or None, None if known is None else which(known, found), version=found)
+
+    async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
+        """`limited` makes no difference: the cluster has room for any list."""
+        del limited
+        changed = [write for write in writes if write.configs != (write.stored.configs or {})]
+        await self._check(changed)
+        during, afterwards = [], []
+        for write in writes:
+            entity, before = write.stored.entity, write.stored.memory
+            known = self._log.memories.get(entity)
+            if write.configs != (write.stored.configs or {}):
+                known = Remembered(before or type(write.memory)(), write.memory)
+                during.append(memory_of(entity, known))
+            if known != (Remembered(write.memory) if write.memory else None):
+                afterwards.append(memory_of(entity, Remembered(write.memory)))
+        await self._log.remember(during)
+        if changed:
+            await self._change(changed)
+        await self._log.remember(afterwards)
+        return sum(len(name) + len(value or "") for write in changed for name, value in difference(write).items())
+
+    async def _check(self, writes: Sequence[ConfigWrite]) -> None:
+        """Whether the configs are those that were read."""
+        now = await self._cluster.configs([write.stored.entity for write in writes]) if writes else {}
+        for write in writes:
+            entity = write.stored.entity
+            if now[entity] != write.stored.version:
+                raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
+
+    async def _change(self, writes: Sequence[ConfigWrite]) -> None:
+        told = await self._cluster.change_configs({write.stored.entity: difference(write) for write in writes})
+        for entity, error in told.items():
+            if error is not None:
+                raise ReloadNeeded(f"the configs of {entity.kind} {entity.name} may not have changed: {error}")
+        now = await self._cluster.configs([write.stored.entity for write in writes])
+        for write in writes:
+            found = now[write.stored.entity]
+            # A broker may answer with what was: that is no change by somebody else.
+            if found not in (write.configs, write.stored.version) and not isinstance(found, KafkaError):
+                entity = write.stored.entity
+                raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
+
+
+def difference(write: ConfigWrite) -> dict[str, str | None]:
+    before = write.stored.configs or {}
+    changed: dict[str, str | None] = {name: value for name, value in write.configs.items() if before.get(name) != value}
+    return changed | {name: None for name in before if name not in write.configs}
+
+
+def which(known: Remembered, configs: Configs) -> TopicMemory | BrokerMemory:
+    """What is remembered, where the configs may have changed or not."""
+    memory, after = known
+    if after is None:
+        return memory
+    if isinstance(memory, TopicMemory) and isinstance(after, TopicMemory):
+        return memory.with_all_of(after)
+    return after if isinstance(after, BrokerMemory) and _fits(after, memory, configs) else memory
+
+
+def _fits(after: BrokerMemory, before: TopicMemory | BrokerMemory, configs: Configs) -> bool:
+    """Whether the rates are those afterwards. Without a lease afterwards, those of the lease before must be gone."""
+    assert isinstance(before, BrokerMemory)
+    sides = (LEADER_RATE, after.leader, before.leader), (FOLLOWER_RATE, after.follower, before.follower)
+    for name, now, was in sides:
+        rate = configs.get(name)
+        if rate != now.set if now is not None else was is not None and rate == was.set:
+            return False
+    return True

@@ -1,0 +1,69 @@
+"""What the store needs of the state log and of the cluster."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+
+class IntentLog(Protocol):
+    async def commit(self, payloads: Sequence[bytes]) -> int:
+        """Returns the offset of the first record. Repeats, until they are durable, what has had no answer. Raises
+        ControllerMoved."""
+        ...
+
+
+class LookedTopic(NamedTuple):
+    id: UUID | None
+    partitions: Mapping[int, PartitionInfo]
+
+
+class Look(NamedTuple):
+    """One look at the cluster.
+
+    brokers   registered and not fenced
+    topics    those that were asked for and exist
+    moves     all in flight, as the controller has them
+    configs   set by somebody; empty where they were not asked for
+    """
+
+    brokers: Mapping[int, Broker]
+    topics: Mapping[str, LookedTopic]
+    moves: Mapping[TopicPartition, PartitionReassignment]
+    configs: Mapping[Entity, Mapping[str, str]] = {}
+
+
+class LookFailed(Exception):
+    """The cluster, or a part of it that was needed, does not answer."""
+
+
+class Answer(NamedTuple):
+    """To an Alter of one partition: taken, or refused with this error. Not `is_known`: nobody knows which."""
+
+    error: KafkaError | None = None
+    is_known: bool = True
+
+
+class KRaftCluster(Protocol):
+    async def look(self, topics: Collection[str] | None = None) -> Look:
+        """At these topics; None: at all, and at all configs. Raises LookFailed."""
+        ...
+
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:
+        """None cancels."""
+        ...
+
+    async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
+        """Set by somebody, in the entity itself."""
+        ...
+
+    async def change_configs(
+        self, changes: Mapping[Entity, Mapping[str, str | None]]
+    ) -> Mapping[Entity, KafkaError | None]:
+        """None deletes a config. An error leaves it open whether the change holds."""
+        ...

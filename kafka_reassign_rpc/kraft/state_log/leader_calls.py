@@ -1,0 +1,190 @@
+"""Requests to the leader of the log's only partition. Each is sent once: callers repeat, and know what is durable."""
+
+import asyncio
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
+from kafka_reassign_rpc.protocol.messages import (
+    DeleteRecordsRequest,
+    FetchRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
+
+FETCH_BYTES = 4 << 20
+"""Of one answer; a single batch may be larger, up to `max.message.bytes`."""
+ACKS_MS = 4_000
+"""How long the leader waits for its followers before it says that it does not know."""
+LOOKS, LOOK_AGAIN_S = 5, 1.0
+"""Brokers learn of topics a little later than the controller: so many looks in a row show that one is gone."""
+NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 76, 100, 103})
+"""The broker asked is not the leader, or no longer, or does not know yet: look, and ask again."""
+WAIT = frozenset({-1, 2, 7, 8, 13, 14, 15, 16, 19, 20, 38, 51, 56, 78, 89})
+"""The cluster cannot do it for now."""
+NOT_ALLOWED = {
+    29: "READ, WRITE and DELETE on the topic {topic}",
+    53: "WRITE and DESCRIBE on the transactional id {topic}",
+}
+_EARLIEST, _LATEST = -2, -1
+
+
+class Produced(NamedTuple):
+    error: int
+    message: str | None
+    base_offset: int
+    throttle_s: float
+
+
+class Fetched(NamedTuple):
+    """`end`: the high watermark. `diverges`: the leader has other records than those read before."""
+
+    error: int
+    end: int
+    data: bytes
+    throttle_s: float
+    diverges: bool
+
+
+class LeaderCalls:
+    """All may raise Unreachable."""
+
+    def __init__(self, router: RequestRouter, topic: str, topic_id: UUID) -> None:
+        self.router = router
+        self.topic = topic
+        self.topic_id = topic_id
+        self._leader: int | None = None
+
+    async def leader(self) -> int:
+        """Raises LogUnavailable while there is none; LogLost if the topic is gone, or is another one of its name."""
+        if self._leader is None:
+            for look in range(LOOKS):
+                if look:
+                    await asyncio.sleep(LOOK_AGAIN_S)
+                error, topic_id, leader = await self._look()
+                if not error and topic_id == self.topic_id:
+                    break
+                if error and error != 3:
+                    raise self.trouble(error)
+            else:
+                raise LogLost(
+                    f"the topic {self.topic} was deleted{'' if error else ', and another one has its name'}: the state"
+                    " log is lost; moves in flight go on. Stop the servers; those that start again begin an empty log"
+                )
+            if leader < 0:
+                raise LogUnavailable(f"the topic {self.topic} has no leader")
+            self._leader = leader
+        return self._leader
+
+    def look_again(self) -> None:
+        self._leader = None
+
+    async def _look(self) -> tuple[int, UUID | None, int]:
+        """(error, topic id, leader)."""
+        one = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
+        request = MetadataRequest(topics=[one], allow_auto_topic_creation=False)
+        answer = await self.router.ask_any(lambda _: request, MetadataRequest)
+        (topic,) = answer.topics
+        leader = next((one.leader_id for one in topic.partitions if one.partition_index == 0), -1)
+        return topic.error_code, topic.topic_id, leader
+
+    async def produce(self, batch: bytes) -> Produced:
+        of_topic = ProduceRequest.TopicProduceData
+        data = of_topic.PartitionProduceData(index=0, records=batch)
+
+        def build(version: int) -> ProduceRequest:
+            named = {"topic_id": self.topic_id} if version >= 13 else {"name": self.topic}
+            topic = of_topic(partition_data=[data], **named)
+            return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=ACKS_MS, topic_data=[topic])
+
+        answer = await self.router.ask_node_once(await self.leader(), build, ProduceRequest)
+        (topic,) = answer.responses
+        (one,) = topic.partition_responses
+        message = getattr(one, "error_message", None)
+        return Produced(one.error_code, message, one.base_offset, answer.throttle_time_ms / 1000)
+
+    async def fetch(self, offset: int, last_epoch: int, wait_ms: int) -> Fetched:
+        """`last_epoch`: the leader's epoch of the batch before `offset`, -1 if that is not known."""
+        of_topic = FetchRequest.FetchTopic
+
+        def build(version: int) -> FetchRequest:
+            partition = of_topic.FetchPartition(
+                partition=0,
+                current_leader_epoch=-1,
+                fetch_offset=offset,
+                last_fetched_epoch=last_epoch,
+                log_start_offset=-1,
+                partition_max_bytes=FETCH_BYTES,
+            )
+            named = {"topic_id": self.topic_id} if version >= 13 else {"topic": self.topic}
+            return FetchRequest(
+                replica_id=-1,
+                max_wait_ms=wait_ms,
+                min_bytes=1,
+                max_bytes=FETCH_BYTES,
+                isolation_level=0,
+                session_id=0,
+                session_epoch=-1,
+                topics=[of_topic(partitions=[partition], **named)],
+                forgotten_topics_data=[],
+                rack_id="",
+            )
+
+        answer = await self.router.ask_node_once(await self.leader(), build, FetchRequest)
+        throttle_s = answer.throttle_time_ms / 1000
+        if getattr(answer, "error_code", 0):
+            return Fetched(answer.error_code, -1, b"", throttle_s, diverges=False)
+        found = [one for topic in answer.responses for one in topic.partitions]
+        if not found:  # while the broker throttles it
+            return Fetched(0, -1, b"", throttle_s, diverges=False)
+        (one,) = found
+        diverging = getattr(one, "diverging_epoch", None)
+        diverges = diverging is not None and diverging.end_offset >= 0
+        return Fetched(one.error_code, one.high_watermark, one.records or b"", throttle_s, diverges)
+
+    async def first_offset(self) -> int:
+        """Raises LogUnavailable."""
+        return await self._offset(_EARLIEST)
+
+    async def end_offset(self) -> int:
+        """Behind the last durable record. Only the leader tells it, where a Fetch is answered by followers, too, which
+        may lag. Raises LogUnavailable.
+        """
+        return await self._offset(_LATEST)
+
+    async def _offset(self, timestamp: int) -> int:
+        of_topic = ListOffsetsRequest.ListOffsetsTopic
+        partition = of_topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            replica_id=-1, isolation_level=0, topics=[of_topic(name=self.topic, partitions=[partition])]
+        )
+        answer = await self.router.ask_node_once(await self.leader(), lambda _: request, ListOffsetsRequest)
+        (topic,) = answer.topics
+        (one,) = topic.partitions
+        if one.error_code:
+            self.look_again()
+            raise self.trouble(one.error_code)
+        return int(one.offset)
+
+    async def delete_before(self, offset: int) -> None:
+        """Raises LogUnavailable, LogRefused."""
+        of_topic = DeleteRecordsRequest.DeleteRecordsTopic
+        partition = of_topic.DeleteRecordsPartition(partition_index=0, offset=offset)
+        request = DeleteRecordsRequest(topics=[of_topic(name=self.topic, partitions=[partition])], timeout_ms=ACKS_MS)
+        answer = await self.router.ask_node_once(await self.leader(), lambda _: request, DeleteRecordsRequest)
+        (topic,) = answer.topics
+        (one,) = topic.partitions
+        if one.error_code:
+            self.look_again()
+            raise self.trouble(one.error_code)
+
+    def trouble(self, error: int, message: str | None = None) -> LogUnavailable | LogRefused:
+        """Of an error that is no answer to what the caller does."""
+        if (rights := NOT_ALLOWED.get(error)) is not None:
+            return LogRefused(f"this server may not use the state log: allow it {rights.format(topic=self.topic)}")
+        text = f"error {error}{f' ({message})' if message else ''} of the topic {self.topic}"
+        if error in NOT_LEADER | WAIT:
+            return LogUnavailable(text)
+        return LogRefused(text)

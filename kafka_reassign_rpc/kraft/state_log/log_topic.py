@@ -1,0 +1,243 @@
+"""The topic of the state log: found, or created, with settings that lose nothing."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.config_calls import TOPIC, Config, change_configs, describe_configs
+from kafka_reassign_rpc.client.metadata_calls import describe_cluster
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_format import LEAST_ROOM
+from kafka_reassign_rpc.protocol.messages import (
+    CreateTopicsRequest,
+    DescribeQuorumRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+)
+
+log = logging.getLogger(__name__)
+
+REPLICAS, MIN_INSYNC = 3, 2
+KNOWN_S, PAUSE_S = 30.0, 0.2
+"""How long brokers may take to learn of a new topic, and a new `__transaction_state` to have leaders."""
+MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's default of `max.message.bytes`."""
+CREATE, ROOM = "--create", "max.message.bytes"
+_NOTHING_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_DEFAULTS = {
+    "cleanup.policy": "delete",
+    "retention.ms": "604800000",
+    "retention.bytes": "-1",
+    "min.insync.replicas": "1",
+    "message.timestamp.type": "CreateTime",
+    "unclean.leader.election.enable": "false",
+    "compression.type": "producer",
+    ROOM: str(MAX_MESSAGE_BYTES),
+}
+"""Kafka's, where a broker tells none."""
+_TRANSACTIONAL_ID = 1
+_ALREADY_EXISTS, _UNKNOWN = 36, 3
+_NO_COORDINATOR_YET = frozenset({14, 15, 16})
+
+
+class Topic(NamedTuple):
+    """`room`: bytes of the largest batch."""
+
+    id: UUID
+    room: int
+
+
+class _Found(NamedTuple):
+    id: UUID
+    partitions: int
+    replicas: int
+    has_leader: bool
+
+
+def settings_for(replicas: int) -> dict[str, str]:
+    """Segments are small, so that what a snapshot has replaced is deleted soon."""
+    return {
+        **_NOTHING_DELETED,
+        "min.insync.replicas": str(MIN_INSYNC if replicas >= REPLICAS else 1),
+        "message.timestamp.type": "LogAppendTime",
+        "unclean.leader.election.enable": "false",
+        "compression.type": "uncompressed",
+    }
+
+
+def changes_of(told: Iterable[Config], replicas: int) -> dict[str, tuple[str, str]]:
+    """What has to change of a topic's settings: name -> (is, should be). More in-sync replicas than needed are fine."""
+    has = {**_DEFAULTS, **{one.name: one.value for one in told if one.value is not None}}
+    wanted = settings_for(replicas)
+    if has["min.insync.replicas"].isdigit() and replicas > int(has["min.insync.replicas"]) >= MIN_INSYNC:
+        del wanted["min.insync.replicas"]
+    return {name: (has[name], value) for name, value in wanted.items() if has[name] != value}
+
+
+def room_of(told: Iterable[Config]) -> int:
+    """Of a batch: `max.message.bytes`, and never more than Kafka's default, since larger ones keep the event loop."""
+    has = next((one.value for one in told if one.name == ROOM), None)
+    return min(int(has), MAX_MESSAGE_BYTES) if has is not None and has.isdigit() else MAX_MESSAGE_BYTES
+
+
+def command(topic: str, replicas: int) -> str:
+    """What creates the topic for a server that may not."""
+    configs = " ".join(f"--config {name}={value}" for name, value in settings_for(replicas).items())
+    return f"kafka-topics.sh --create --topic {topic} --partitions 1 --replication-factor {replicas} {configs}"
+
+
+async def _find(router: RequestRouter, topic: str) -> _Found | None:
+    """Raises LogRefused, LogUnavailable."""
+    one = MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)
+    request = MetadataRequest(topics=[one], allow_auto_topic_creation=False)
+    answer = await router.ask_any(lambda _: request, MetadataRequest)
+    (found,) = answer.topics
+    if found.error_code == _UNKNOWN:
+        return None
+    if found.error_code == 29:
+        raise LogRefused(f"this server may not see the topic {topic}: allow it DESCRIBE, READ and WRITE there")
+    if found.error_code == 17:
+        raise LogRefused(f"{topic} is no name of a topic")
+    if found.error_code and not found.partitions:
+        raise LogUnavailable(f"error {found.error_code} of the topic {topic}")
+    if found.topic_id is None or not found.topic_id.int:
+        raise LogRefused(f"the cluster gives the topic {topic} no id: it is older than Kafka 3.3 in KRaft mode")
+    by_index = {one.partition_index: one for one in found.partitions}
+    first = by_index.get(0)
+    return _Found(
+        found.topic_id,
+        len(by_index),
+        0 if first is None else len(first.replica_nodes),
+        first is not None and first.leader_id >= 0,
+    )
+
+
+async def found(router: RequestRouter, topic: str) -> Topic:
+    """Raises LogRefused where there is none. For reading: `room` is Kafka's default."""
+    one = await _find(router, topic)
+    if one is None:
+        raise LogRefused(f"there is no topic {topic}")
+    return Topic(one.id, MAX_MESSAGE_BYTES)
+
+
+async def found_or_created(router: RequestRouter, topic: str) -> Topic:
+    """Raises LogRefused, LogUnavailable; KafkaError if nobody answers."""
+    await _require_kraft(router)
+    found = await _find(router, topic)
+    if found is None:
+        await _create(router, topic)
+    found = await _known(router, topic)
+    if found.partitions != 1:
+        raise LogRefused(f"the topic {topic} has {found.partitions} partitions, and a state log has one: name another")
+    told = await _told(router, topic)
+    await _mend(router, topic, changes_of(told, found.replicas))
+    if found.replicas < REPLICAS and len(await describe_cluster(router)) >= REPLICAS:
+        log.warning(
+            "the topic %s has %d of %d replicas: a lost broker can lose decisions; add replicas",
+            topic,
+            found.replicas,
+            REPLICAS,
+        )
+    room = room_of(told)
+    if room < LEAST_ROOM:
+        raise LogRefused(f"the topic {topic} has {ROOM}={room}: a state log needs at least {LEAST_ROOM}")
+    await _require_coordinator(router, topic)
+    return Topic(found.id, room)
+
+
+async def _require_kraft(router: RequestRouter) -> None:
+    request = DescribeQuorumRequest(topics=[])
+    try:
+        await router.ask_any(lambda _: request, DescribeQuorumRequest)
+    except UnsupportedHere:
+        raise LogRefused("this cluster is in ZooKeeper mode, and a state log needs KRaft mode") from None
+
+
+async def _create(router: RequestRouter, topic: str) -> None:
+    replicas = min(REPLICAS, len(await describe_cluster(router)))
+    creatable = CreateTopicsRequest.CreatableTopic
+    configs = [creatable.CreatableTopicConfig(name=name, value=value) for name, value in settings_for(replicas).items()]
+    one = creatable(name=topic, num_partitions=1, replication_factor=replicas, assignments=[], configs=configs)
+    request = CreateTopicsRequest(topics=[one], timeout_ms=router.timeout_ms, validate_only=False)
+    answer = await router.ask_any(lambda _: request, CreateTopicsRequest, changes=True)
+    (made,) = answer.topics
+    if made.error_code and made.error_code != _ALREADY_EXISTS:
+        why = made.error_message or f"error {made.error_code}"
+        raise LogRefused(f"the topic {topic} cannot be created ({why}): {command(topic, replicas)}")
+    if not made.error_code:
+        log.info("created the topic %s with %d replicas for the state log", topic, replicas)
+
+
+async def _known(router: RequestRouter, topic: str) -> _Found:
+    for _ in range(int(KNOWN_S / PAUSE_S)):
+        found = await _find(router, topic)
+        if found is not None and found.has_leader:
+            return found
+        await asyncio.sleep(PAUSE_S)
+    raise LogUnavailable(f"the topic {topic} has no leader after {KNOWN_S:g} s")
+
+
+async def _told(router: RequestRouter, topic: str) -> list[Config]:
+    (found,) = (await describe_configs(router, [(TOPIC, topic)])).values()
+    if isinstance(found, KafkaError):
+        raise LogRefused(
+            f"the settings of the topic {topic} are not seen ({found.message}): allow this server DESCRIBE_CONFIGS"
+        )
+    return found
+
+
+async def _mend(router: RequestRouter, topic: str, changes: Mapping[str, tuple[str, str]]) -> None:
+    """A compacted topic has lost records, and is refused."""
+    if not changes:
+        return
+    if "compact" in changes.get("cleanup.policy", ("", ""))[0]:
+        raise LogRefused(
+            f"the topic {topic} is compacted (cleanup.policy={changes['cleanup.policy'][0]}), which loses decisions:"
+            " delete it or name another one"
+        )
+    values = {name: value for name, (_, value) in changes.items()}
+    (error,) = (await change_configs(router, {(TOPIC, topic): dict(values)})).values()
+    listed = ", ".join(f"{name}={value} (it was {before})" for name, (before, value) in changes.items())
+    if error is not None:
+        raise LogRefused(
+            f"the topic {topic} could lose decisions and its settings cannot be changed ({error.message}): set {listed}"
+        )
+    log.warning("changed settings of the topic %s, with which it could lose decisions: %s", topic, listed)
+
+
+async def _require_coordinator(router: RequestRouter, topic: str) -> None:
+    """The first question creates `__transaction_state`, which takes a while, or never succeeds."""
+    error = 0
+    for _ in range(int(KNOWN_S / PAUSE_S)):
+        error, _node = await coordinator(router, topic)
+        if error not in _NO_COORDINATOR_YET:
+            break
+        await asyncio.sleep(PAUSE_S)
+    if error == 53:
+        raise LogRefused(f"this server may not use the transactional id {topic}: allow it WRITE and DESCRIBE there")
+    if error:
+        raise LogRefused(
+            f"no broker coordinates transactions (error {error}), which fences servers: transaction.state.log."
+            "replication.factor (3 by default) may be more than there are brokers"
+        )
+
+
+async def coordinator(router: RequestRouter, transactional_id: str) -> tuple[int, int]:
+    """(error, broker)."""
+
+    def build(version: int) -> FindCoordinatorRequest:
+        if version >= 4:
+            return FindCoordinatorRequest(key_type=_TRANSACTIONAL_ID, coordinator_keys=[transactional_id])
+        return FindCoordinatorRequest(key=transactional_id, key_type=_TRANSACTIONAL_ID)
+
+    try:
+        answer = await router.ask_any(build, FindCoordinatorRequest)
+    except Unreachable as error:
+        raise LogUnavailable(error.message) from error
+    found = answer.coordinators[0] if getattr(answer, "coordinators", None) else answer
+    return found.error_code, found.node_id

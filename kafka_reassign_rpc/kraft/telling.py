@@ -1,0 +1,56 @@
+"""Tells the cluster what durable rounds ask for, one request after the other, and the loop what it has answered."""
+
+import asyncio
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.phases.phases import Act
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, Told
+from kafka_reassign_rpc.kraft.kraft_store import ToTell
+from kafka_reassign_rpc.kraft.ports import KRaftCluster
+from kafka_reassign_rpc.kraft.sightings import Sightings
+
+
+class Telling:
+    """An act whose record has changed before it is sent is dropped: the later round has its own."""
+
+    def __init__(self, cluster: KRaftCluster, intents: Intents, sightings: Sightings) -> None:
+        self._cluster = cluster
+        self._intents = intents
+        self._sightings = sightings
+        self._due: dict[TopicPartition, ToTell] = {}
+        self._wake = asyncio.Event()
+
+    def tell(self, acts: Mapping[TopicPartition, ToTell]) -> None:
+        self._due |= acts
+        self._sightings.being_told(acts)
+        self._wake.set()
+
+    async def run(self, loop: ControllerLoop) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            due, self._due = self._due, {}
+            still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
+            try:
+                answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
+            finally:
+                self._sightings.answered([name for name in due if name not in self._due])
+            known = {name: answer.error for name, answer in answers.items() if answer.is_known}
+            told = {name: Told(*still[name], error) for name, error in known.items()}
+            if told:
+                try:
+                    await loop.submit(ActsAnswered(told))
+                except NotController:
+                    return
+                except KafkaError:  # the loop has logged it; a look says what has become of the acts
+                    continue
+
+
+def _target(one: ToTell) -> tuple[int, ...] | None:
+    if one.act is Act.CANCEL:
+        return None
+    return one.record.original if one.act is Act.RESTORE else one.record.terms.target

@@ -1,0 +1,55 @@
+"""Spark's tasks over Arrow: rows whose columns are cells of bytes, and answers, which are pickled."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+def mapped(
+    table: "DataFrame", function: Callable[..., Any], schema: "StructType | str" = "answer binary"
+) -> "DataFrame":
+    """As `DataFrame.mapInArrow`, which asks for pandas and does not need it."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    def without_search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with no_search_for_cycles():
+            yield from function(batches)
+
+    called = _create_udf(without_search, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = called(*(table[name] for name in table.columns))
+    return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
+
+
+def cell(content: bytes) -> pa.Array:
+    return pa.array([content], pa.binary())
+
+
+def cells_of(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def collected(table: "DataFrame") -> list[Any]:
+    return [unpickled(row[0]) for row in table.collect()]
+
+
+def pickled(answer: Any) -> bytes:
+    return pickle.dumps(answer, 5)
+
+
+def unpickled(answer: bytes) -> Any:
+    return pickle.loads(answer)  # noqa: S301 (a task of this job has written it)
+
+
+def answer_row(answer: Any) -> pa.RecordBatch:
+    return pa.record_batch({"answer": cell(pickled(answer))})

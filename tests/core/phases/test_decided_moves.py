@@ -1,0 +1,114 @@
+"""What a round has decided about a partition becomes a move with a phase, and is shown as KRaft will list it."""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.phases.decided_moves import MOST_REPLACED, adopted, as_seen, decided
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
+from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.core.build import TOPIC, not_moving, view
+
+NAME = TopicPartition(TOPIC, 0)
+ALICE = client("User:alice", None, "10.0.0.1")
+
+
+def carried_out(here: RoundView, target: tuple[int, ...] | None, throttle: int | None = None) -> Partition | None:
+    """What core decides of this request, for KRaft."""
+    error, changes = cancel(here, NAME) if target is None else alter(here, NAME, MoveTerms(target, throttle=throttle))
+    assert error is None
+    before = here.get(*NAME)
+    assert before is not None
+    return None if not changes else decided(before, changes[0].value, ALICE)
+
+
+def started(partition: Partition, target: tuple[int, ...] | None, throttle: int | None = None) -> Partition:
+    found = carried_out(view(partition), target, throttle)
+    assert found is not None
+    assert found.move is not None
+    return found
+
+
+def test_kr_6_a_move_starts_as_kraft_lists_it_and_leader_isr_and_epochs_stay_as_they_were_seen() -> None:
+    before = not_moving(1, 2, 3)
+    found = started(before, (6, 5, 2), throttle=7)
+    assert (found.replicas, found.adding, found.removing) == ((6, 5, 2, 1, 3), (5, 6), (1, 3))
+    assert replace(found, replicas=before.replicas, adding=(), removing=(), move=None) == before
+    assert found.move == MoveRecord(MoveTerms((6, 5, 2), throttle=7), (1, 2, 3), phase=Phase.START)
+    assert found.lease is not None
+
+
+def test_kr_6_a_cancel_leaves_the_move_in_flight_until_a_look_has_seen_its_end() -> None:
+    moving = started(not_moving(1, 2), (3, 2))
+    found = started(moving, None)
+    assert moving.move is not None
+    assert found == replace(moving, move=replace(moving.move, phase=Phase.CANCEL, cancelled_by=ALICE))
+    assert carried_out(view(found), None) is None, "it is being cancelled"
+
+
+def test_kr_6_going_back_to_the_original_replicas_is_a_cancel_whatever_a_client_calls_it() -> None:
+    found = started(started(not_moving(1, 2), (3, 2)), (1, 2))
+    assert found.move is not None
+    assert (found.move.phase, found.move.terms.target) == (Phase.CANCEL, (3, 2))
+
+
+def test_kr_6_another_target_keeps_the_first_original_and_knows_what_was_added_before() -> None:
+    found = started(started(not_moving(1, 2), (3, 2)), (4, 2))
+    assert (found.replicas, found.adding, found.removing) == ((4, 2, 1, 3), (4,), (1, 3))
+    assert found.move is not None
+    assert (found.move.original, found.move.retained) == ((1, 2), (3,))
+    assert found.original == (1, 2)
+    assert [former.terms.target for former in former_moves(found.move)] == [(3, 2)]
+
+
+def test_kr_6_so_many_targets_as_follow_one_another_only_the_last_ones_are_kept() -> None:
+    value = not_moving(1, 2)
+    for target in ((3, 2), (4, 2), (5, 2), (6, 2), (3, 2), (4, 2), (5, 2)):
+        value = started(value, target)
+    assert value.move is not None
+    assert len([*former_moves(value.move)]) == MOST_REPLACED
+
+
+def test_kr_6_an_order_and_a_smaller_set_are_moves_too_although_core_ends_them_at_once() -> None:
+    order = started(not_moving(1, 2), (2, 1))
+    assert (order.replicas, order.is_moving) == ((2, 1), False)
+    assert order.move is not None
+    assert (order.move.phase, order.move.original, order.move.terms.by) == (Phase.START, (1, 2), ALICE)
+    smaller = started(not_moving(1, 2, 3), (1, 2))
+    assert (smaller.replicas, smaller.removing) == ((1, 2, 3), (3,))
+
+
+def test_kr_6_another_lease_of_a_move_is_no_other_target() -> None:
+    moving = started(not_moving(1, 2), (3, 2), throttle=7)
+    assert moving.move is not None
+    told = replace(moving, move=replace(moving.move, phase=Phase.MOVING))
+    found = started(told, (3, 2), throttle=9)
+    assert found.move is not None
+    assert (found.move.phase, found.move.terms.throttle) == (Phase.MOVING, 9)
+
+
+def test_kr_6_the_end_of_a_move_and_what_only_leaders_are_about_are_not_decided() -> None:
+    moving = started(not_moving(1, 2), (3, 2))
+    assert decided(moving, replace(moving, replicas=(3, 2), adding=(), removing=(), move=None), CONTROLLER) is None
+    assert decided(moving, replace(moving, leader=2, isr=(2,), leader_epoch=9), CONTROLLER) is None
+
+
+def test_kr_8_a_move_of_somebody_else_is_adopted_by_who_cancels_it_or_gives_it_another_target() -> None:
+    theirs = Partition((3, 2, 1), (3,), (1,), leader=1, isr=(1, 2))
+    cancelled = started(theirs, None)
+    assert cancelled.move == replace(adopted(theirs), phase=Phase.CANCEL, cancelled_by=ALICE)
+    other = started(theirs, (4, 2))
+    assert other.move is not None
+    assert (other.move.replaces, other.move.original) == (adopted(theirs), (2, 1))
+
+
+def test_kr_6_a_move_that_is_still_to_be_told_is_shown_in_flight_and_any_other_as_it_was_seen() -> None:
+    before = not_moving(1, 2)
+    moving = started(before, (3, 2))
+    assert moving.move is not None
+    assert as_seen(before, SeenPartition((1, 2)), moving.move) == moving
+    told = replace(moving.move, phase=Phase.MOVING)
+    assert as_seen(before, SeenPartition((1, 2)), told) == replace(before, move=told)
+    assert as_seen(moving, SeenPartition((3, 2)), None) == replace(before, replicas=(3, 2))

@@ -1,0 +1,215 @@
+"""The table of phases, row by row: a move [1,2] -> [3,2], or one that replaced another target of the same partition."""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, NoReassignmentInProgress
+from kafka_reassign_rpc.core.phases.phases import (
+    DELETED,
+    LOOKS,
+    OTHER_REPLICAS,
+    OTHER_TARGET,
+    OTHERS_MOVED,
+    TABLE,
+    Act,
+    Outcome,
+    Step,
+    after_done,
+    after_refusal,
+    first_act,
+    next_step,
+    would_never_end,
+)
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, Sighting
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
+from tests.tables import for_each
+
+ALONE = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START)
+FORMER = MoveRecord(MoveTerms((4, 2)), (1, 2), phase=Phase.MOVING)
+REPLACING = replace(ALONE, replaces=FORMER, retained=(4,))
+
+OURS = SeenPartition((3, 2, 1), (3,), (1,))
+THEIRS = SeenPartition((9, 2, 1), (9,), (1,))
+TO_FORMER = SeenPartition((4, 2, 1), (4,), (1,))
+BACK = SeenPartition((1, 2, 4), (), (4,))
+NOTHING, SEND, CANCEL, RESTORE = Act.NOTHING, Act.SEND, Act.CANCEL, Act.RESTORE
+
+
+def at(*replicas: int) -> SeenPartition:
+    return SeenPartition(replicas)
+
+
+def step(record: MoveRecord, phase: Phase, seen: SeenPartition | None, looks: int = LOOKS, *, why: str = "") -> Step:
+    return next_step(replace(record, phase=phase), seen, looks, no_restore=why)
+
+
+@for_each(
+    "phase, record, seen, act, then",
+    [
+        (Phase.START, ALONE, OURS, NOTHING, Phase.MOVING),
+        (Phase.START, ALONE, THEIRS, NOTHING, Outcome.SUPERSEDED),
+        (Phase.START, ALONE, at(1, 2), SEND, Phase.START),
+        (Phase.START, ALONE, at(3, 2), NOTHING, Outcome.DONE),
+        (Phase.START, ALONE, at(2, 1), NOTHING, Outcome.SUPERSEDED),
+        (Phase.START, ALONE, at(1, 9), NOTHING, Outcome.SUPERSEDED),
+        (Phase.START, REPLACING, TO_FORMER, SEND, Phase.START),
+        (Phase.START, REPLACING, at(4, 2), SEND, Phase.START),
+        (Phase.START, REPLACING, at(2, 1), SEND, Phase.START),
+        (Phase.START, REPLACING, BACK, NOTHING, Outcome.SUPERSEDED),
+        (Phase.MOVING, ALONE, OURS, NOTHING, Phase.MOVING),
+        (Phase.MOVING, ALONE, THEIRS, NOTHING, Outcome.SUPERSEDED),
+        (Phase.MOVING, ALONE, at(3, 2), NOTHING, Outcome.DONE),
+        (Phase.MOVING, ALONE, at(1, 2), NOTHING, Outcome.CANCELLED_BY_OTHERS),
+        (Phase.MOVING, ALONE, at(2, 1), NOTHING, Outcome.CANCELLED_BY_OTHERS),
+        (Phase.MOVING, REPLACING, at(2, 4, 1), NOTHING, Outcome.CANCELLED_BY_OTHERS),
+        (Phase.MOVING, ALONE, at(1, 9), NOTHING, Outcome.SUPERSEDED),
+        (Phase.MOVING, REPLACING, TO_FORMER, NOTHING, Outcome.SUPERSEDED),
+        (Phase.CANCEL, ALONE, OURS, CANCEL, Phase.CANCEL),
+        (Phase.CANCEL, REPLACING, TO_FORMER, CANCEL, Phase.CANCEL),
+        (Phase.CANCEL, ALONE, THEIRS, NOTHING, Outcome.SUPERSEDED),
+        (Phase.CANCEL, ALONE, at(2, 1), RESTORE, Phase.RESTORE),
+        (Phase.CANCEL, REPLACING, at(2, 4, 1), RESTORE, Phase.RESTORE),
+        (Phase.CANCEL, ALONE, at(1, 2), NOTHING, Outcome.CANCELLED),
+        (Phase.CANCEL, ALONE, at(3, 2), NOTHING, Outcome.DONE),
+        (Phase.CANCEL, REPLACING, at(4, 2), NOTHING, Outcome.DONE),
+        (Phase.CANCEL, ALONE, at(1, 9), NOTHING, Outcome.SUPERSEDED),
+        (Phase.RESTORE, ALONE, at(2, 1), RESTORE, Phase.RESTORE),
+        (Phase.RESTORE, REPLACING, BACK, NOTHING, Phase.RESTORE),
+        (Phase.RESTORE, ALONE, at(1, 2), NOTHING, Outcome.CANCELLED),
+        (Phase.RESTORE, ALONE, THEIRS, NOTHING, Outcome.CANCELLED),
+        (Phase.RESTORE, ALONE, at(1, 9), NOTHING, Outcome.CANCELLED),
+        (Phase.START, ALONE, None, NOTHING, Outcome.GONE),
+        (Phase.MOVING, ALONE, None, NOTHING, Outcome.GONE),
+        (Phase.CANCEL, ALONE, None, NOTHING, Outcome.GONE),
+        (Phase.RESTORE, ALONE, None, NOTHING, Outcome.GONE),
+    ],
+)
+def test_kr_6_a_look_means_the_next_act_the_next_phase_or_the_outcome(
+    phase: Phase, record: MoveRecord, seen: SeenPartition | None, act: Act, then: Phase | Outcome
+) -> None:
+    found = step(record, phase, seen)
+    assert found.act is act
+    assert (found.outcome or (found.record and found.record.phase)) is then
+    assert (found.record is None) == (found.outcome is not None)
+
+
+def test_kr_6_each_phase_says_what_each_sighting_means() -> None:
+    assert set(TABLE) == set(Phase)
+    for rows in TABLE.values():
+        assert set(rows) == set(Sighting) - {Sighting.GONE}
+
+
+@for_each("phase", list(Phase))
+def test_kr_6_nothing_is_concluded_from_one_look_that_finds_a_partition_at_rest_or_no_partition(phase: Phase) -> None:
+    for record in (ALONE, REPLACING):
+        was = replace(record, phase=phase)
+        for seen in (None, at(1, 2), at(2, 1), at(4, 2), at(1, 9), at(3, 2)):
+            assert step(record, phase, seen, looks=1) == Step(was)
+    assert step(ALONE, phase, THEIRS, looks=1).outcome is not None, "what moves is as the controller has committed it"
+
+
+def test_kr_6_a_move_that_was_in_flight_has_ended_with_the_first_look_that_finds_its_target() -> None:
+    moving = replace(ALONE, phase=Phase.MOVING)
+    assert next_step(moving, at(3, 2), 1, was_in_flight=True).outcome is Outcome.DONE
+    assert next_step(moving, at(1, 2), 1, was_in_flight=True) == Step(moving)
+
+
+def test_kr_6_a_move_without_an_end_that_met_another_is_taken_back_and_told_again() -> None:
+    met = SeenPartition((2, 1, 9), (9,), (9,))
+    reorder = MoveRecord(MoveTerms((2, 1)), (1, 2), phase=Phase.MOVING)
+    taken_back = next_step(reorder, met, 1)
+    assert taken_back.act is CANCEL
+    assert taken_back.record is not None
+    assert next_step(taken_back.record, at(2, 1), LOOKS).outcome is Outcome.DONE
+    restoring = replace(ALONE, phase=Phase.RESTORE)
+    assert next_step(restoring, SeenPartition((1, 2, 9), (9,), (9,)), 1) == Step(restoring, CANCEL)
+
+
+def test_kr_6_an_outcome_that_others_have_caused_says_so() -> None:
+    assert step(ALONE, Phase.MOVING, THEIRS).reason == OTHER_TARGET
+    assert step(ALONE, Phase.MOVING, at(1, 9)).reason == OTHER_REPLICAS
+    assert step(ALONE, Phase.RESTORE, at(1, 9)).reason == OTHERS_MOVED
+    assert step(ALONE, Phase.START, None).reason == DELETED
+    assert step(ALONE, Phase.RESTORE, at(1, 2)).reason == step(ALONE, Phase.MOVING, at(3, 2)).reason == ""
+
+
+def test_kr_6_the_original_order_that_the_cluster_would_refuse_is_not_asked_for_and_the_outcome_says_why() -> None:
+    for phase in (Phase.CANCEL, Phase.RESTORE):
+        found = step(ALONE, phase, at(2, 1), why="broker 1 is cordoned")
+        assert found == Step(None, outcome=Outcome.CANCELLED, reason="the replicas stay [2, 1]: broker 1 is cordoned")
+    assert step(ALONE, Phase.CANCEL, at(1, 2), why="broker 1 is cordoned").reason == "", "it is there already"
+
+
+def test_kr_6_what_a_move_replaces_is_forgotten_once_the_new_target_is_in_flight_but_not_what_it_has_added() -> None:
+    moving = step(REPLACING, Phase.START, OURS).record
+    assert moving == replace(ALONE, phase=Phase.MOVING, retained=(4,))
+
+
+def test_kr_6_a_target_that_the_former_one_has_outrun_leads_back_to_what_that_has_left() -> None:
+    found = step(REPLACING, Phase.START, at(4, 2))
+    assert found == Step(replace(ALONE, original=(4, 2)), SEND)
+
+
+@for_each(
+    "seen, target, never",
+    [
+        (OURS, (1, 2), True),
+        (OURS, (2, 1), True),
+        (OURS, (4, 2), False),
+        (OURS, (3, 2), False),
+        (OURS, (3, 1), False),
+        (SeenPartition((3, 4, 1, 2), (3, 4), (1, 2)), (3, 2), True),
+        (SeenPartition((3, 4, 1, 2), (3, 4), (1, 2)), (3, 5), False),
+    ],
+)
+def test_kr_6_a_target_that_kraft_would_never_reach_is_told_after_a_cancel(
+    seen: SeenPartition, target: tuple[int, ...], never: bool
+) -> None:
+    assert would_never_end(seen, target) == never
+    record = MoveRecord(
+        MoveTerms(target), (1, 2), phase=Phase.START, replaces=replace(ALONE, terms=MoveTerms(seen.target))
+    )
+    if target != seen.target:
+        assert next_step(record, seen, LOOKS).act is (CANCEL if never else SEND)
+
+
+def test_kr_3_a_replica_that_is_both_added_and_removed_is_known_as_a_move_without_an_end() -> None:
+    assert SeenPartition((1, 2, 3), (3,), (3,)).never_ends
+    assert not OURS.never_ends
+
+
+def test_kr_6_a_refused_act_changes_nothing_but_what_it_was_for() -> None:
+    error = InvalidReplicaAssignment("no")
+    reason = "INVALID_REPLICA_ASSIGNMENT: no"
+    assert after_refusal(ALONE, error) == Step(None, outcome=Outcome.REFUSED, reason=reason)
+    assert after_refusal(REPLACING, error) == Step(FORMER, outcome=Outcome.REFUSED, reason=reason)
+    cancel = replace(ALONE, phase=Phase.CANCEL)
+    assert after_refusal(cancel, error) == Step(
+        replace(ALONE, phase=Phase.MOVING), outcome=Outcome.REFUSED, reason=reason
+    )
+    untold = replace(REPLACING, phase=Phase.CANCEL)
+    assert after_refusal(untold, error).record == REPLACING, "its target is still to be told"
+    assert after_refusal(replace(ALONE, phase=Phase.RESTORE), error).outcome is Outcome.CANCELLED
+
+
+def test_kr_6_a_cancel_that_finds_nothing_in_flight_may_have_had_its_effect_before() -> None:
+    cancel = replace(ALONE, phase=Phase.CANCEL)
+    assert after_refusal(cancel, NoReassignmentInProgress()) == Step(cancel)
+
+
+def test_kr_6_an_act_is_told_at_once_only_where_the_decision_was_made_on_what_is_sure() -> None:
+    rest = Partition((1, 2))
+    flying = Partition((3, 2, 1), (3,), (1,), move=replace(ALONE, phase=Phase.MOVING))
+    assert first_act(rest, ALONE) is SEND
+    assert first_act(flying, replace(REPLACING, terms=MoveTerms((4, 2)))) is SEND
+    assert first_act(flying, replace(REPLACING, terms=MoveTerms((2, 1)))) is CANCEL, "KRaft would never end it"
+    assert first_act(flying, replace(ALONE, phase=Phase.CANCEL)) is CANCEL
+    assert first_act(replace(flying, move=ALONE), REPLACING) is NOTHING, "a look says first what is in flight"
+    assert first_act(Partition((2, 1), move=replace(ALONE, phase=Phase.RESTORE)), REPLACING) is NOTHING
+    assert first_act(replace(flying, move=None), replace(REPLACING, terms=MoveTerms((4, 2)))) is SEND, "adopted"
+
+
+def test_kr_6_a_target_that_the_cluster_has_taken_needs_no_look() -> None:
+    assert after_done(REPLACING, SEND) == replace(ALONE, phase=Phase.MOVING, retained=(4,))
+    assert after_done(REPLACING, CANCEL) == REPLACING, "its target comes next"
+    cancel = replace(ALONE, phase=Phase.CANCEL)
+    assert after_done(cancel, CANCEL) == cancel, "a look says what has become of it"

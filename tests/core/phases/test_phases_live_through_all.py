@@ -1,0 +1,257 @@
+"""Random histories of one partition: clients of ours, a foreign writer, crashes and take-overs between any two steps,
+brokers that answer with what was. What is durable is one record, as in the state log.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
+from kafka_reassign_rpc.core.phases.kraft_refusals import Cordons, no_restore
+from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, after_done, after_refusal, first_act, next_step
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
+from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancelled, reassign
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from tests.core.phases.kraft_model import KRaftPartition
+from tests.effort import examples
+
+Replicas = tuple[int, ...]
+Happening = Callable[["World"], object]
+
+THEIRS = 9
+"""A broker in all targets of the foreign writer, and in none of ours."""
+OURS: list[Replicas] = [(3, 2), (2, 3), (4, 2), (3, 4), (4, 1), (1, 2, 3), (2, 1), (1,), (1, 2)]
+FOREIGN: list[Replicas] = [(1, 9), (9, 3), (2, 9, 1)]
+LONG_ENOUGH = 12
+"""Looks after which a move has ended, if replicas catch up and others leave it alone."""
+
+
+class World:
+    """`record` is durable. What a server has seen, and what it is about to tell, dies with it.
+
+    ended       how often each acknowledged move has ended; `replaced`: those that another target has followed
+    in_the_air  what a server that is gone had sent: it may arrive until the next server has looked once
+    """
+
+    def __init__(self) -> None:
+        self.kraft = KRaftPartition(1, 2)
+        self.record: MoveRecord | None = None
+        self.acknowledged = 0
+        self.ended: Counter[int] = Counter()
+        self.replaced: set[int] = set()
+        self.in_the_air: tuple[MoveRecord, Act] | None = None
+        self._last_look = 0
+        self._foreign = -1
+        """Places in the history of the cluster: as old as a broker's answer may be, and where others wrote last."""
+        self._is_theirs = False
+        """Whether the last Alter that the cluster has taken was theirs."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seen: SeenPartition | None = None
+        self._before: SeenPartition | None = None
+        self._looks = 0
+        self._oldest = 0
+        self._to_tell: tuple[MoveRecord, Act] | None = None
+        self._shown: Partition | None = None
+        self._last_look = 0
+
+    # ------------------------------------------------------------------------------------------- what may happen
+
+    def crash(self) -> None:
+        """Another server takes over."""
+        self.in_the_air = self._to_tell
+        self._begin()
+
+    def foreign(self, target: Replicas | None) -> None:
+        if self.kraft.alter(target) is None:
+            self._foreign, self._is_theirs = len(self.kraft.history) - 1, target is not None
+
+    def client(self, target: Replicas | None) -> None:
+        """An Alter or a cancel: decided on what was seen last, durable, answered."""
+        before = self._shown
+        if before is None or (target is None and not before.is_moving) or (target == before.target):
+            return
+        to = cancelled(before) if target is None else reassign(before, target)
+        value = decided(before, _after(before, to, target), CONTROLLER)
+        if value is None or value.move is None:
+            return
+        record = value.move
+        if record.id is None:
+            self.acknowledged += 1
+            record = replace(record, id=self.acknowledged)
+            if self.record is not None and self.record.id is not None:
+                self.replaced.add(self.record.id)
+        self.record, self._shown = record, replace(value, move=record)
+        self._to_tell = record, first_act(before, record)
+        self._looks = 0
+
+    def look(self, stale: int) -> None:
+        """What moves is as the controller has it; what is at rest as a broker has it, which may be `stale`."""
+        self.arrive()
+        at, history = self.kraft.at, self.kraft.history
+        if not at.is_moving:
+            at = SeenPartition(history[max(self._last_look, len(history) - 1 - stale)].replicas)
+        self._looks = self._looks + 1 if at == self._seen else 1
+        before, self._seen = self._seen, at
+        self._oldest, self._last_look = self._last_look, len(history) - 1
+        self._to_tell = None
+        record = self.record
+        if record is not None:
+            why = no_restore(record.original, Cordons(self.kraft.cordoned, staying=True))
+            was_in_flight = before is not None and before.is_moving and before.target == record.terms.target
+            step = next_step(record, at, self._looks, was_in_flight=was_in_flight, no_restore=why)
+            self._take(record, step, at)
+            if step.record is not None and step.act is not Act.NOTHING:
+                self._to_tell = step.record, step.act
+        self._shown = as_seen(Partition(at.replicas), at, self.record)
+
+    def tell(self) -> None:
+        if self._to_tell is None:
+            return
+        (record, act), seen = self._to_tell, self._seen or SeenPartition(())
+        self._begin_looks()
+        error = self._arrives(record, act)
+        if error is not None and record == self.record:
+            self._take(record, after_refusal(record, error), seen)
+            self._shown = None
+        elif error is None and record == self.record:
+            self.record = after_done(record, act)
+            self._shown = None if self._shown is None else replace(self._shown, move=self.record)
+
+    def arrive(self) -> None:
+        if self.in_the_air is not None:
+            (record, act), self.in_the_air = self.in_the_air, None
+            self._arrives(record, act)
+
+    # ------------------------------------------------------------------------------------------------- its parts
+
+    def _begin_looks(self) -> None:
+        self._to_tell, self._seen, self._looks = None, None, 0
+
+    def _arrives(self, record: MoveRecord, act: Act) -> KafkaError | None:
+        if act is Act.NOTHING:
+            return None
+        at = self.kraft.at
+        knows = any(
+            THEIRS in (*one.original, *one.retained, *one.terms.target) for one in (record, *former_moves(record))
+        )
+        if self._is_theirs and THEIRS in at.replicas and not knows and not at.never_ends:
+            assert self._foreign > self._oldest, "what another has started is overwritten in the window at most"
+        targets = {Act.SEND: record.terms.target, Act.CANCEL: None, Act.RESTORE: record.original}
+        error = self.kraft.alter(targets[act])
+        if error is None:
+            self._is_theirs = False
+            assert not self.kraft.at.never_ends or THEIRS in self.kraft.at.replicas, "it meets others' at most"
+        return error
+
+    def _take(self, record: MoveRecord, step: Step, seen: SeenPartition) -> None:
+        self.record = step.record
+        if step.outcome is None or (step.record is not None and step.record.id == record.id):
+            return  # only its cancel was refused
+        assert record.id is not None
+        self.ended[record.id] += 1
+        if step.record is not None and step.record.id is not None:
+            self.replaced.discard(step.record.id)
+        if step.outcome is Outcome.CANCELLED and not step.reason:
+            assert seen.replicas == record.original, "a cancel gives the original order"
+        if step.outcome is Outcome.DONE and record.phase is not Phase.CANCEL:
+            assert seen.replicas == record.terms.target
+
+    def come_to_rest(self) -> None:
+        for _ in range(LONG_ENOUGH):
+            self.look(0)
+            self.tell()
+            self.kraft.catch_up()
+
+    def check(self) -> None:
+        assert self.record is None, "each move ends"
+        for id_ in range(1, self.acknowledged + 1):
+            assert self.ended[id_] + (id_ in self.replaced) == 1, f"move {id_} has one outcome"
+        assert not self.kraft.at.never_ends or THEIRS in self.kraft.at.replicas, "no Alter of ours makes such a move"
+
+
+def _after(before: Partition, to: Reassigned, target: Replicas | None) -> Partition:
+    move = None if target is None or not to.is_moving else MoveRecord(MoveTerms(target), before.original)
+    return replace(before, replicas=to.replicas, adding=to.adding, removing=to.removing, move=move)
+
+
+HAPPENINGS: st.SearchStrategy[Happening] = st.one_of(
+    st.sampled_from(OURS).map(lambda target: lambda world: world.client(target)),
+    st.just(lambda world: world.client(None)),
+    st.sampled_from(FOREIGN).map(lambda target: lambda world: world.foreign(target)),
+    st.just(lambda world: world.foreign(None)),
+    st.integers(0, 3).map(lambda stale: lambda world: world.look(stale)),
+    st.just(lambda world: world.tell()),
+    st.just(lambda world: world.crash()),
+    st.just(lambda world: world.arrive()),
+    st.just(lambda world: world.kraft.catch_up()),
+)
+
+
+@pytest.mark.more
+@settings(max_examples=examples(2_000))
+@given(st.lists(HAPPENINGS, max_size=40))
+def test_kr_6_and_kr_8_every_acknowledged_move_has_one_outcome_and_what_others_started_is_left_alone(
+    happenings: list[Happening],
+) -> None:
+    world = World()
+    world.look(0)
+    for happening in happenings:
+        happening(world)
+    world.come_to_rest()
+    world.check()
+
+
+@pytest.mark.more
+@settings(max_examples=examples(1_000))
+@given(st.lists(HAPPENINGS, max_size=20), st.lists(st.sampled_from(OURS), min_size=1, max_size=3), st.integers(0, 3))
+def test_kr_6_after_a_cancel_the_original_replicas_are_back_in_their_order(
+    happenings: list[Happening], targets: list[Replicas], stale: int
+) -> None:
+    """Whatever has happened before: one target after the other, a cancel, a take-over."""
+    world = World()
+    world.look(0)
+    for happening in happenings:
+        happening(world)
+    world.come_to_rest()
+    original = world.kraft.at
+    for target in targets:
+        original = world.kraft.at if world.record is None else original
+        world.client(target)
+        world.tell()
+        world.look(0)
+        world.tell()
+        world.look(0)
+    if original.is_moving or not world.kraft.at.is_moving:
+        return  # another's move without an end; or all targets were reached at once
+    world.client(None)
+    world.tell()
+    world.crash()
+    world.look(stale)
+    for _ in range(LONG_ENOUGH):
+        world.look(0)
+        world.tell()
+    world.check()
+    assert world.kraft.at == original
+
+
+def test_kr_6_where_the_cluster_does_not_take_the_original_order_back_the_cancel_ends_and_says_so() -> None:
+    world = World()
+    world.kraft = KRaftPartition(2, 1)
+    world.look(0)
+    world.client((1, 3))
+    world.tell()
+    world.look(0)
+    world.kraft.cordoned = frozenset({2})
+    world.client(None)
+    world.tell()
+    world.come_to_rest()
+    world.check()
+    assert world.kraft.at == SeenPartition((1, 2))

@@ -1,0 +1,133 @@
+"""A KRaft cluster and a state log in memory: what a store in front of them needs (`kafka_reassign_rpc.kraft.ports`)."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft import round_records
+from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
+from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic
+from tests.core.phases.kraft_model import KRaftPartition
+
+NOW = 1_700_000_000_000
+
+
+class MemoryCluster:
+    """partitions   by name, as KRaft's controller has them
+    configs      of topics and brokers; `fails`: to this many changes of configs the answer is lost
+    """
+
+    def __init__(self, partitions: Mapping[TopicPartition, KRaftPartition], brokers: Collection[int]) -> None:
+        self.partitions = dict(partitions)
+        self.brokers = {
+            one: Broker(one, 1, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + one),)) for one in brokers
+        }
+        names = dict.fromkeys(name.topic for name in partitions)
+        self.ids = {name: UUID(int=number << 65) for number, name in enumerate(names, 1)}
+        self.of_configs: dict[Entity, dict[str, str]] = {}
+        self.fails = 0
+        self.silent = False
+        """Alters get no answer, and have no effect."""
+        self.told: dict[TopicPartition, tuple[int, ...] | None] = {}
+        self.before_change: Callable[[], None] = lambda: None
+
+    async def look(self, topics: Collection[str] | None = None) -> Look:
+        found: dict[str, dict[int, PartitionInfo]] = {}
+        moves = {}
+        for name, one in self.partitions.items():
+            if topics is None or name.topic in topics:
+                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3)
+                found.setdefault(name.topic, {})[name.partition] = info
+                if one.at.is_moving:
+                    moves[name] = PartitionReassignment(*one.at)
+        looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
+        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items() if some})
+
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
+        self.told.update(targets)
+        if self.silent:
+            return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
+        return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}
+
+    async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
+        return {entity: dict(self.of_configs.get(entity, {})) for entity in entities}
+
+    async def change_configs(
+        self, changes: Mapping[Entity, Mapping[str, str | None]]
+    ) -> dict[Entity, KafkaError | None]:
+        self.before_change()
+        for entity, values in changes.items():
+            now = self.of_configs.setdefault(entity, {})
+            for name, value in values.items():
+                if value is None:
+                    now.pop(name, None)
+                else:
+                    now[name] = value
+        self.fails, is_lost = max(0, self.fails - 1), self.fails > 0
+        return dict.fromkeys(changes, RequestTimedOut() if is_lost else None)
+
+
+class Written(NamedTuple):
+    offset: int
+    payload: bytes
+
+
+class MemoryLog:
+    """What is durable, for all servers."""
+
+    def __init__(self) -> None:
+        self.records: list[Written] = []
+        self.epoch = 0
+
+    def replayed(self) -> Intents:
+        intents = Intents()
+        for offset, payload in self.records:
+            for _ in intents.apply(round_records.decode(payload), offset):
+                pass
+        return intents
+
+
+class LogWriter:
+    """The log, as one server writes it.
+
+    lives   how many more records are written before the process dies; None: any number
+    loses   after so many more records, the answer to one is lost, and the same is written again; None: never
+    """
+
+    def __init__(self, log: MemoryLog) -> None:
+        log.epoch += 1
+        self.log = log
+        self.epoch = log.epoch
+        self.lives: int | None = None
+        self.loses: int | None = None
+
+    async def commit(self, payloads: Sequence[bytes]) -> int:
+        if self.lives == 0 or self.epoch < self.log.epoch:
+            raise ControllerMoved("fenced, or dead")
+        offset = len(self.log.records) + 1
+        self.log.records += [Written(offset + number, one) for number, one in enumerate(payloads)]
+        self.loses = None if not self.loses else self.loses - 1
+        if self.lives is not None:
+            self.lives -= 1
+            if self.lives == 0:
+                raise ControllerMoved("the process has died before the answer came")
+        return offset
+
+
+class Elected(NamedTuple):
+    store: KRaftStore
+    writer: LogWriter
+    told: dict[TopicPartition, ToTell]
+
+
+def elected(log: MemoryLog, cluster: MemoryCluster, tell: Tell | None = None) -> Elected:
+    writer = LogWriter(log)
+    told: dict[TopicPartition, ToTell] = {}
+    store = KRaftStore(writer, cluster, log.replayed(), writer.epoch, lambda: NOW, tell or told.update)
+    return Elected(store, writer, told)

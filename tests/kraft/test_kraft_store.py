@@ -1,0 +1,181 @@
+"""The store in front of KRaft, beside its contract (tests/controller/store): what it tells, and what a look shows."""
+
+import asyncio
+from collections import deque
+from uuid import UUID
+
+import pytest
+
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event, events_of
+from kafka_reassign_rpc.core.phases.intent_view import IntentView
+from kafka_reassign_rpc.core.phases.phases import LOOKS, Act, next_step
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition, Phase
+from kafka_reassign_rpc.core.state.requesters import client
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
+from kafka_reassign_rpc.kraft.ports import LookFailed
+from tests.core.phases.kraft_model import KRaftPartition
+from tests.kraft.memory_cluster import Elected, MemoryCluster, MemoryLog, elected
+
+NAME, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+ALICE = client("User:alice", None, "10.0.0.7")
+
+
+class Here:
+    """One cluster, one log, and the server that has claimed it last."""
+
+    def __init__(self) -> None:
+        self.kraft = MemoryCluster({NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1)}, (1, 2, 3, 4))
+        self.log = MemoryLog()
+        self.now: Elected
+        self.cluster: Cluster
+
+    async def take_over(self) -> None:
+        self.now = elected(self.log, self.kraft)
+        self.cluster = (await self.store.load()).cluster
+
+    @property
+    def store(self) -> KRaftStore:
+        return self.now.store
+
+    async def ask(self, target: tuple[int, ...] | None, name: TopicPartition = NAME) -> list[Event]:
+        view = self.store.view(self.cluster)
+        view.by = ALICE
+        error, changes = cancel(view, name) if target is None else alter(view, name, MoveTerms(target))
+        assert error is None
+        for change in changes:
+            view.add(change)
+        return await self._committed(view)
+
+    async def _committed(self, view: IntentView) -> list[Event]:
+        notes = view.notes
+        applied = await self.store.commit(self.cluster, view)
+        return [*events_of(deque(notes), applied.moves)]
+
+    def tell(self) -> None:
+        for name, (record, act) in self.now.told.items():
+            targets = {Act.SEND: record.terms.target, Act.CANCEL: None, Act.RESTORE: record.original}
+            assert self.kraft.partitions[name].alter(targets[act]) is None
+        self.now.told.clear()
+
+    async def look(self, name: TopicPartition = NAME) -> list[Event]:
+        """Two looks that agree, and what they mean for the move."""
+        view = self.store.view(self.cluster)
+        seen = self.kraft.partitions[name].at
+        view.found(name, next_step(self.store.intents.moves[name], seen, LOOKS), seen)
+        return await self._committed(view)
+
+    def shown(self, name: TopicPartition = NAME) -> Partition:
+        found = self.cluster.get(*name)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+async def here() -> Here:
+    made = Here()
+    await made.take_over()
+    return made
+
+
+async def test_kr_6_a_move_is_durable_before_it_is_told_and_ends_when_it_is_seen(here: Here) -> None:
+    (started,) = await here.ask((3, 2))
+    assert (started.event, started.who, started.target) == (catalogue.MOVE_STARTED, ALICE.who, (3, 2))
+    assert here.kraft.partitions[NAME].at == SeenPartition((1, 2))
+    assert here.now.told[NAME].act is Act.SEND
+    assert here.shown().is_moving
+
+    here.tell()
+    assert await here.look() == []
+    move = here.shown().move
+    assert move is not None
+    assert (move.phase, move.id) == (Phase.MOVING, started.id)
+
+    here.kraft.partitions[NAME].catch_up()
+    (completed,) = await here.look()
+    assert (completed.event, completed.id, completed.replicas) == (catalogue.MOVE_COMPLETED, started.id, (3, 2))
+    assert here.store.intents.moves == {}
+    assert (here.shown().replicas, here.shown().is_moving) == ((3, 2), False)
+
+
+async def test_kr_6_a_cancel_is_one_event_once_the_original_order_is_back_whoever_leads_meanwhile(here: Here) -> None:
+    await here.ask((3, 1), OTHER)
+    here.tell()
+    await here.look(OTHER)
+    assert await here.ask(None, OTHER) == []
+    here.tell()
+    assert here.kraft.partitions[OTHER].at.replicas == (1, 2), "KRaft's own order"
+
+    await here.take_over()
+    assert await here.look(OTHER) == []
+    here.tell()
+    (cancelled,) = await here.look(OTHER)
+    assert (cancelled.event, cancelled.who, cancelled.replicas) == (catalogue.MOVE_CANCELLED, ALICE.who, (2, 1))
+    assert here.kraft.partitions[OTHER].at.replicas == (2, 1)
+    assert here.store.intents.moves == {}
+
+
+async def test_kr_8_a_move_that_somebody_else_has_started_meanwhile_is_not_overwritten(here: Here) -> None:
+    here.kraft.partitions[NAME].alter((4, 2))
+    with pytest.raises(ReloadNeeded, match="moving to"):
+        await here.ask((3, 2))
+    assert here.now.told == {}
+    found = await here.store.reload(here.cluster)
+    assert found.changed == {NAME}
+    assert (here.shown().target, here.shown().move) == ((4, 2), None)
+
+    here.kraft.partitions[NAME].catch_up()
+    await here.store.reload(here.cluster)
+    await here.ask((3, 2))
+    here.tell()
+    here.kraft.partitions[NAME].alter((4, 2))
+    (gone,) = await here.look()
+    assert (gone.event, gone.who) == (catalogue.MOVE_GONE, "somebody else")
+    assert here.now.told == {}
+    assert (here.shown().target, here.shown().move) == ((4, 2), None), "shown, and left alone"
+
+
+async def test_kr_6_a_move_of_a_topic_that_was_created_anew_is_not_taken_for_one_of_the_new_topic(here: Here) -> None:
+    await here.ask((3, 2))
+    here.kraft.ids["t"] = UUID(int=99 << 65)
+    await here.take_over()
+    assert here.shown() == Partition((1, 2), leader=1, isr=(1, 2), leader_epoch=3)
+    assert NAME in here.store.intents.moves, "until looks have said that it is gone"
+
+
+async def test_kr_6_a_server_that_was_replaced_tells_nothing(here: Here) -> None:
+    former = here.now
+    cluster = here.cluster
+    await here.take_over()
+    view = former.store.view(cluster)
+    for change in alter(view, NAME, MoveTerms((3, 2)))[1]:
+        view.add(change)
+    with pytest.raises(ControllerMoved):
+        await former.store.commit(cluster, view)
+    assert former.told == {}
+
+
+async def test_kr_6_while_the_cluster_does_not_answer_nothing_is_decided(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, look = asyncio.Event(), here.kraft.look
+    asked = asyncio.Event()
+
+    async def unanswered(topics: object = None) -> object:
+        asked.set()
+        if not answers.is_set():
+            raise LookFailed("no broker answers")
+        return await look(None)
+
+    monkeypatch.setattr(here.kraft, "look", unanswered)
+    moving = asyncio.create_task(here.ask((3, 2)))
+    await asked.wait()
+    assert here.log.records == []
+    answers.set()
+    await moving
+    assert here.shown().is_moving

@@ -1,0 +1,109 @@
+"""Configs of throttle leases at a cluster without compare-and-set, and their memory in the log: a crash between any two
+steps, a lost answer, somebody else."""
+
+from itertools import count
+
+import pytest
+
+from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.throttling.leased_configs import (
+    BrokerMemory,
+    ListMemory,
+    RateMemory,
+    TopicMemory,
+    broker_after,
+)
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
+from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
+from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
+
+BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
+FORMER = {LEADER_RATE: "7", "other": "x"}
+
+
+async def lease(store: KRaftStore, rate: int) -> None:
+    """As throttle configs do it: what leases need of this broker; -1: none needs it any more."""
+    (stored,) = await store.configs.read([BROKER])
+    memory = stored.memory if isinstance(stored.memory, BrokerMemory) else BrokerMemory()
+    after = broker_after(stored.configs or {}, {}, memory, rate, lifts=True)
+    await store.configs.write([ConfigWrite(stored, after.configs, after.memory)])
+
+
+async def test_236_11_after_a_crash_at_any_step_the_former_values_come_back() -> None:
+    for begun_with, lives in ((rates, lives) for rates in ([5], [5, 6], [5, -1]) for lives in range(1, 7)):
+        cluster, log = MemoryCluster({}, (1,)), MemoryLog()
+        cluster.of_configs[BROKER] = dict(FORMER)
+        first = elected(log, cluster)
+        first.writer.lives = lives
+        try:
+            for rate in begun_with:
+                await lease(first.store, rate)
+        except ControllerMoved:
+            pass
+        second = elected(log, cluster).store
+        for entity in await second.configs.remembered():
+            assert entity == BROKER
+            await lease(second, -1)
+        assert {name: value for name, value in cluster.of_configs[BROKER].items() if name != FOLLOWER_RATE} == FORMER
+        assert FOLLOWER_RATE not in cluster.of_configs[BROKER]
+        assert await second.configs.remembered() == []
+
+
+async def test_236_11_what_somebody_else_has_changed_since_the_read_is_not_overwritten() -> None:
+    cluster = MemoryCluster({}, (1,))
+    store = elected(MemoryLog(), cluster).store
+    (stored,) = await store.configs.read([BROKER])
+    cluster.of_configs[BROKER] = {LEADER_RATE: "9"}
+    with pytest.raises(ReloadNeeded, match="somebody else"):
+        await store.configs.write([ConfigWrite(stored, {LEADER_RATE: "5"}, BrokerMemory(RateMemory("5")))])
+    assert cluster.of_configs[BROKER] == {LEADER_RATE: "9"}
+    assert await store.configs.remembered() == []
+
+
+async def test_236_11_only_what_differs_is_changed_and_a_change_in_between_is_found_afterwards() -> None:
+    cluster = MemoryCluster({}, (1,))
+    cluster.of_configs[BROKER] = dict(FORMER)
+    store = elected(MemoryLog(), cluster).store
+    cluster.before_change = lambda: cluster.of_configs[BROKER].update(other="y")
+    with pytest.raises(ReloadNeeded, match="somebody else"):
+        await lease(store, 5)
+    assert cluster.of_configs[BROKER] == {LEADER_RATE: "5", FOLLOWER_RATE: "5", "other": "y"}
+    cluster.before_change = lambda: None
+    await lease(store, -1)
+    assert cluster.of_configs[BROKER] == {**FORMER, "other": "y"}
+
+
+async def test_236_11_a_change_whose_answer_is_lost_is_read_again() -> None:
+    cluster = MemoryCluster({}, (1,))
+    cluster.of_configs[BROKER] = dict(FORMER)
+    store = elected(MemoryLog(), cluster).store
+    cluster.fails = 1
+    with pytest.raises(ReloadNeeded, match="may not have changed"):
+        await lease(store, 5)
+    await lease(store, 5)
+    await lease(store, -1)
+    assert cluster.of_configs[BROKER] == FORMER
+
+
+async def test_236_11_lists_of_a_topic_keep_entries_of_both_memories_until_it_is_known_which_holds() -> None:
+    for lives in count(1):
+        cluster, log = MemoryCluster({}, (1,)), MemoryLog()
+        first = elected(log, cluster)
+        first.writer.lives = lives
+        try:
+            for ours in ("0:1", "0:1,1:2"):
+                (stored,) = await first.store.configs.read([TOPIC])
+                memory = TopicMemory(ListMemory(ours))
+                await first.store.configs.write([ConfigWrite(stored, {LEADER_REPLICAS: ours}, memory)])
+        except ControllerMoved:
+            pass
+        else:
+            break
+        (stored,) = await elected(log, cluster).store.configs.read([TOPIC])
+        if stored.configs:
+            assert isinstance(stored.memory, TopicMemory)
+            assert stored.memory.leader is not None
+            named = set(stored.configs[LEADER_REPLICAS].split(","))
+            assert named <= set(stored.memory.leader.ours.split(",")), "all of them are known as ours"
+    assert lives > 3

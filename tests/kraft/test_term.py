@@ -1,0 +1,200 @@
+"""A term in front of KRaft: the loop, the queue, throttles and looks that other modes have too, on a cluster and a log
+in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from random import Random
+
+from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
+from kafka_reassign_rpc.kraft.looking import LookPace
+from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from tests.core.phases.kraft_model import KRaftPartition
+from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
+from tests.tables import for_each
+from tests.waiting import eventually
+
+NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
+QUICK = LookPace(0.01, 0.02, 0.0)
+
+
+class Here:
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(
+            {NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1), THIRD: KRaftPartition(1, 2)}, (1, 2, 3, 4)
+        )
+        self.log = MemoryLog()
+        self.events: list[Event] = []
+        self.loop: ControllerLoop
+
+    @asynccontextmanager
+    async def term(self, caps: InFlightCaps | None = None) -> AsyncIterator[ControllerLoop]:
+        writer = LogWriter(self.log)
+        settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
+        claimed = Claimed(writer, self.log.replayed(), writer.epoch)
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, settings, QUICK)
+        begun: asyncio.Future[ControllerLoop] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(term.serve(begun.set_result))
+        self.loop = await begun
+        try:
+            yield self.loop
+        finally:
+            term.stop("the test is over")
+            await serving
+
+    async def ask(self, name: TopicPartition, target: tuple[int, ...] | None, rate: int | None = None) -> None:
+        assert await self.answers([name], target, rate) == {name: None}
+
+    async def answers(
+        self, names: Iterable[TopicPartition], target: tuple[int, ...] | None, rate: int | None = None
+    ) -> dict[TopicPartition, KafkaError | None]:
+        asked = CancelMove() if target is None else MoveTerms(target, throttle=rate)
+        request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
+        found = await self.loop.submit(AlterReassignmentsCommand(request))
+        return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    def named(self, event: str) -> list[TopicPartition]:
+        return [TopicPartition(one.topic or "", one.partition or 0) for one in self.events if one.event == event]
+
+
+async def test_kr_6_a_move_is_told_seen_and_completed_and_its_lease_is_gone_with_it() -> None:
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.partitions[NAME].at == SeenPartition((3, 2, 1), (3,), (1,)))
+        assert here.cluster.of_configs[Entity(BROKERS, "3")][LEADER_RATE] == "1000"
+        assert here.cluster.of_configs[Entity(TOPICS, "t")][LEADER_REPLICAS] == "0:2,0:1"
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+        await eventually(lambda: not any(here.cluster.of_configs.values()))
+        found = loop.cluster.get(*NAME)
+        assert found is not None
+        assert (found.replicas, found.move) == ((3, 2), None)
+    assert here.named(catalogue.MOVE_STARTED) == [NAME]
+
+
+async def test_kr_6_a_cancel_restores_the_original_order_and_is_one_event() -> None:
+    here = Here()
+    async with here.term():
+        await here.ask(OTHER, (1, 3))
+        await eventually(lambda: here.cluster.partitions[OTHER].at.is_moving)
+        await here.ask(OTHER, None)
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [OTHER])
+        assert here.cluster.partitions[OTHER].at == SeenPartition((2, 1))
+    assert here.log.replayed().moves == {}
+
+
+async def test_kr_7_a_move_waits_in_the_queue_for_a_cap_and_starts_when_another_is_seen_to_have_ended() -> None:
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await here.ask(NAME, (3, 2))
+        await here.ask(THIRD, (4, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        assert here.named(catalogue.MOVE_WAITING) == [THIRD]
+        assert len(here.loop.cluster.queue) == 1
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        assert len(loop.cluster.queue) == 1, "it outlives its server"
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        here.cluster.partitions[THIRD].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME, THIRD])
+
+
+async def test_kr_6_what_was_durable_and_not_told_is_told_by_the_next_server() -> None:
+    here = Here()
+    here.cluster.silent = True
+    async with here.term():
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: NAME in here.cluster.told)
+    assert not here.cluster.partitions[NAME].at.is_moving
+    here.cluster.silent = False
+    async with here.term():
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+
+
+async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
+    here = Here()
+    here.cluster.partitions[NAME].cordoned = frozenset({2})
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.named(catalogue.MOVE_REFUSED) == [NAME])
+        found = loop.cluster.get(*NAME)
+        assert found is not None
+        assert (found.replicas, found.is_moving, found.move) == ((1, 2), False, None)
+    assert here.log.replayed().moves == {}
+
+
+async def test_kr_8_what_others_start_is_shown_and_left_alone_and_a_dead_target_is_refused() -> None:
+    here = Here()
+    async with here.term() as loop:
+        here.cluster.partitions[NAME].alter((4, 2))
+        await eventually(lambda: loop.cluster.moving == {"t": {0}})
+        assert here.cluster.told == {}
+        del here.cluster.brokers[3]
+        await eventually(lambda: 3 not in loop.cluster.brokers)
+        answers = await here.answers([OTHER], (3, 1))
+        assert isinstance(answers[OTHER], InvalidReplicaAssignment), "KRaft would start it"
+
+
+async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions.clear()
+        await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
+        await eventually(lambda: not loop.cluster.topics)
+    assert here.log.replayed().moves == {}
+
+
+@for_each("seed", range(6))
+async def test_kr_6_whenever_servers_are_killed_what_was_acknowledged_last_is_what_the_cluster_comes_to(
+    seed: int,
+) -> None:
+    """A target that was acknowledged is reached; after a cancel the replicas from before are back, in their order, or
+    it came too late. No throttle is left."""
+    random, here = Random(seed), Here()
+    rest = {name: one.at.replicas for name, one in here.cluster.partitions.items()}
+    may_be = {name: {replicas} for name, replicas in rest.items()}
+    ever = {name: {replicas} for name, replicas in rest.items()}
+    for _ in range(8):
+        async with here.term() as loop:
+            for _ in range(random.randrange(1, 5)):
+                name = random.choice(list(rest))
+                here.cluster.silent = random.random() < 0.3
+                known = loop.cluster.get(*name)
+                assert known is not None
+                rest[name] = known.replicas if known.move is None else known.move.original
+                target = random.choice([None, (3, 2), (4, 1), (1, 4), (2, 1)])
+                if (await here.answers([name], target, random.choice([None, 1_000])))[name] is None:
+                    goes_back = target is None or (known.move is not None and target == rest[name])
+                    ever[name] |= {rest[name]} if target is None else {target}
+                    may_be[name] = ever[name] | {rest[name]} if goes_back or target is None else {target}
+                if random.random() < 0.5:
+                    here.cluster.partitions[name].catch_up()
+                await asyncio.sleep(random.choice([0, 0.005, 0.03]))
+    here.cluster.silent = False
+    async with here.term():
+
+        def has_ended() -> bool:
+            for one in here.cluster.partitions.values():
+                one.catch_up()
+            return not here.log.replayed().moves
+
+        await eventually(has_ended)
+        await eventually(lambda: not any(here.cluster.of_configs.values()))
+    for name, one in here.cluster.partitions.items():
+        assert not one.at.is_moving
+        assert one.at.replicas in may_be[name], (name, may_be)
