@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount, impact_lines
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from tests.pipeline.plans import SUMMARY
+from tests.pipeline.verified_rows import check
 from tests.tables import for_each
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "d", 5: "a"}
@@ -73,6 +75,11 @@ def test_dp_3_bytes_that_a_leader_copies_to_another_rack_are_counted(
     copied = 100 if set(target) - set(original) else 0
     count.add("t", original, target, leader=leaders[0], first_leader=leaders[1], copied=copied)
     assert count.figures().bytes_across_racks == across
+    facts = PlanFacts.of("rebalance", [ListedBroker(one, rack, True) for one, rack in RACKS.items()], (), None, ())
+    move = (original, target, leaders[0], copied, 1, 2, None if leaders[1] < 0 else leaders[1], 1, "why")
+    stood = {"replicas": original, "leader": leaders[0], "isr": original, "in_flight": False, "size": copied}
+    row = {"topic": "t", "partition": 0, "moves": [move], "forward": [], "back": [], "left_out": [], **stood}
+    assert check(facts, row).impact["bytes_across_racks"] == across, "the verifier has a count of its own"
 
 
 def test_dp_3_a_plan_says_how_much_of_what_it_copies_crosses_racks_where_there_are_several() -> None:

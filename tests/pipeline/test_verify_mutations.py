@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, read_f
 from kafka_reassign_rpc.pipeline.planning.verify_job import SENTENCES
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS as USELESS_COPY
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     BatchSums,
     BrokerDelta,
@@ -383,6 +384,16 @@ def test_dp_3_each_change_by_hand_of_a_figure_is_found(
     changed = msgspec.structs.replace(fine, **figures(fine))
     found = list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, changed))
     assert {one.rule for one in found} == {rule}, change
+
+
+def test_dp_3_of_equally_large_partitions_the_verifier_takes_the_last_name_in_whatever_chunk_it_is() -> None:
+    named = (("t", 2, 10), ("t", 10, 10), ("a", 7, 10), ("z", 0, 9), ("z", 1, None))
+    rows = [row([1, 2], None, topic=topic, partition=number, size=size) for topic, number, size in named]
+    for chunks in ([rows], [[one] for one in rows], [rows[3:], rows[:3]], [rows[4:]]):
+        sums = SnapshotSums()
+        for chunk in chunks:
+            sums.add(SnapshotRows(said(*chunk).partitions).sums())
+        assert sums.largest == (None if chunks == [rows[4:]] else (10, "t-2"))
 
 
 def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
