@@ -1,6 +1,7 @@
 """The kinds of plans with their flags, and what the flags of a plan ask for."""
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
@@ -189,6 +190,14 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
         help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
     )
     limits.add_argument(
+        "--broker-max-bytes",
+        action="append",
+        default=[],
+        metavar="ID=BYTES",
+        help="the most bytes that a broker may hold after the plan, such as 4=2TB: what would be more does not come to "
+        "it; may be repeated",
+    )
+    limits.add_argument(
         "--allow-fewer-racks",
         action="store_true",
         help="partitions may end on fewer racks than before, or less even over them, where the rules leave no other "
@@ -239,7 +248,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     defaults = PlanOptions()
     network = NetworkLimits(
         checked("--bandwidth", byte_rate(1), arguments.bandwidth),
-        dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth),
+        _by_broker("--broker-bandwidth", "bandwidth, as 4=25MB", byte_rate(1), arguments.broker_bandwidth),
         -1 if arguments.throttle is None else checked("--throttle", byte_rate(1), arguments.throttle),
     )
     options = PlanOptions(
@@ -251,6 +260,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
         network=network,
         lead_first=not arguments.leaders_stay,
         broker_weights=read_broker_weights(arguments.broker_weights),
+        broker_max_bytes=_by_broker("--broker-max-bytes", "bytes, as 4=2TB", byte_count(0), arguments.broker_max_bytes),
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(
@@ -300,14 +310,15 @@ def names_in(flag: str, text: str | None) -> tuple[str, ...]:
     return found
 
 
-def _broker_bandwidth(text: str) -> tuple[int, int]:
-    broker, separator, rate = text.partition("=")
-    if not separator:
-        raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {told(text)}")
-    return (
-        checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
-        checked("--broker-bandwidth", byte_rate(1), rate),
-    )
+def _by_broker(flag: str, what: str, parse: Callable[[str], int], given: list[str]) -> dict[int, int]:
+    """`what`: is expected of each broker, with an example."""
+    found = {}
+    for text in given:
+        broker, separator, value = text.partition("=")
+        if not separator:
+            raise UsageError(f"{flag}: expected a broker and its {what}, got {told(text)}")
+        found[checked(flag, whole(0, 2**31 - 1), broker)] = checked(flag, parse, value)
+    return found
 
 
 def _weights(given: list[str], spreads_topics: bool) -> Any:

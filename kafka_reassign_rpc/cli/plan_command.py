@@ -160,6 +160,7 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+        across_racks_text,
         imbalance_texts,
         known_imbalance,
         outside_tolerance,
@@ -183,6 +184,7 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     lines = [
         f"{out}: {summary.moves} of {move} in {counted(len(summary.batches), 'batch')}",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
+        *(f"  racks     {text}" for text in (across_racks_text(summary),) if text),
         f"  takes     {duration(summary.expected_seconds)} at {pace_text(summary)}",
         *(f"  {name:9} {text}" for name, text in time_lines(summary)),
     ]

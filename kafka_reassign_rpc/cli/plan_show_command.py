@@ -116,7 +116,7 @@ def _listed(flag: str, given: list[str]) -> list[str]:
 
 def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves, topic_names
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import rack_lines, read_kind, read_summary
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import across_racks_text, rack_lines, read_kind, read_summary
     from kafka_reassign_rpc.pipeline.plans.plan_writer import require_all_moves
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
@@ -135,7 +135,9 @@ def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None
         return _show_difference(plan, arguments, wanted, limit)
     shown = _Shown(as_json=arguments.json)
     shown.print_all((one.move, None) for one in read_moves(plan, wanted, arguments.sort, limit))
-    shown.end("\n".join([f"{plan}: {shown.text}", *(f"{plan}: {line}" for line in rack_lines(read_summary(plan)))]))
+    summary = read_summary(plan)
+    lines = [shown.text, *filter(None, [across_racks_text(summary)]), *rack_lines(summary)]
+    shown.end("\n".join(f"{plan}: {line}" for line in lines))
     return 0
 
 

@@ -16,7 +16,7 @@ import msgspec
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, room_of
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, over_limits, room_of
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
@@ -122,9 +122,12 @@ class RoundCoordinator:
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
             for broker in sorted(self._remaining)
         }
+        limits = self.options.broker_max_bytes
+        held_by_receivers = {broker: self.before[broker].bytes for broker in self._receivers}
+        self.notes += over_limits(held_by_receivers, limits)
         self._rooms = {
-            broker: room_of(self._brokers[broker], self.before[broker].bytes, self._typical_size, self.options.headroom)
-            for broker in self._receivers
+            broker: room_of(self._brokers[broker], held, self._typical_size, self.options.headroom, limits.get(broker))
+            for broker, held in held_by_receivers.items()
         }
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
@@ -137,8 +140,8 @@ class RoundCoordinator:
             self._note_unknown_disks()
             spreads = survey.one_of_each(self._typical_size)
             wanted, tolerance = self.targets, self.options.tolerance
-            self.targets = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
-            self._centres = centres_of_tolerance(wanted, self.targets, tolerance) if spreads else wanted
+            self._aims = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
+            self.targets = centres_of_tolerance(wanted, self._aims, tolerance) if spreads else wanted
         self._forced = ForcedRounds(
             {r: found for r, found in self._eligible_by_rack().items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
@@ -387,7 +390,7 @@ class RoundCoordinator:
             or is_within(1 - share if name not in self._measures_to_give else abs(1 - share), self.options.tolerance)
             for broker in self._balanced_brokers()
             for name, weight, share in zip(
-                MEASURES, self._weights.by_measure(), self._centres.shares(broker, self.loads[broker]), strict=True
+                MEASURES, self._weights.by_measure(), self.targets.shares(broker, self.loads[broker]), strict=True
             )
         )
 
@@ -430,7 +433,7 @@ class RoundCoordinator:
         assert self._search is not None
         sees_all = self._search.one_in == 1
         return SearchLimits.of(
-            {broker: self._centres.targets[broker] for broker in sorted(self._remaining)},
+            {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
             self._weights.by_measure(),
             self.options.tolerance,
             rooms=self._rooms,
@@ -470,5 +473,5 @@ class RoundCoordinator:
             topics_before=Load() if self._spread is None else self._spread.before,
             topics_after=Load() if self._spread is None else self._spread.after,
             searched=self._search is not None and self._search.one_in == 1,
-            reachable=other_aims(targets, self.targets) if self.goal.kind is GoalKind.REBALANCE else {},
+            reachable=other_aims(targets, self._aims) if self.goal.kind is GoalKind.REBALANCE else {},
         )

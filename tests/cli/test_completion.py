@@ -59,7 +59,8 @@ def test_sv_1_behind_a_goal_of_plan_the_shell_completes_the_flags_of_that_goal_a
     def completed(line: str) -> set[str]:
         return words_after(script, line)
 
-    assert completed("kafka-reassign-rpc plan drain --br") == {"--brokers", "--broker-bandwidth", "--broker-weights"}
+    of_brokers = {"--brokers", "--broker-bandwidth", "--broker-max-bytes", "--broker-weights"}
+    assert completed("kafka-reassign-rpc plan drain --br") == of_brokers
     assert not completed("kafka-reassign-rpc plan drain --replication-f")
     assert completed("kafka-reassign-rpc plan set-rf --replication-f") == {"--replication-factor"}
     assert completed("kafka-reassign-rpc plan drain") == {"drain"}

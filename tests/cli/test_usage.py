@@ -147,6 +147,8 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         ((*PLAN, "--broker-bandwidth", "4"), "--broker-bandwidth: expected a broker and its bandwidth"),
         ((*PLAN, "--broker-bandwidth", "4=0"), "--broker-bandwidth"),
         ((*PLAN, "--broker-bandwidth", "x=5MB"), "--broker-bandwidth"),
+        ((*PLAN, "--broker-max-bytes", "4"), "--broker-max-bytes: expected a broker and its bytes, as 4=2TB"),
+        ((*PLAN, "--broker-max-bytes", "4=-1"), "--broker-max-bytes"),
         ((*PLAN, "--throttle", "0"), "--throttle"),
         ((*FLEET, "--bandwidth", "fast"), "--bandwidth"),
         ((*FLEET, "--rack", "2:a"), "--rack: broker 2 is not one of 1"),

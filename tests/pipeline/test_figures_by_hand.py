@@ -192,6 +192,7 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
     assert summary_text(drain.summary, Path("plan")).splitlines() == [
         "plan: 2 of 4 partitions move in 2 batches",
         "  copied    100 B; at least 100 B would have to be",
+        "  racks     40 B of 100 B cross racks",
         "  takes     10 s at 10 B/s for each broker",
         "  least     10 s: broker 1 receives 100 B at 10 B/s; the plan takes 1.00 times as long",
         "  batches   10 s one after the other",

@@ -4,16 +4,20 @@ from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount, impact_lines
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     ImpactFigures,
     LoadFigures,
+    RackFigures,
+    across_racks_text,
     lost_racks,
     rack_lines,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from tests.pipeline.plans import SUMMARY
+from tests.pipeline.verified_rows import check
 from tests.tables import for_each
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "d", 5: "a"}
@@ -51,6 +55,39 @@ def test_dp_3_the_impact_of_a_move_is_counted(
     count = ImpactCount(RACKS, {"t": 2}, 1)
     count.add("t", original, target, leader=leaders[0], first_leader=leaders[1])
     assert count.figures() == ImpactFigures(**dict.fromkeys(counted, 1))
+
+
+@for_each(
+    ("original", "target", "leaders", "across"),
+    [
+        ((1, 2, 3), (5, 2, 3), (1, -1), 0),  # from 1 to 5 in rack a
+        ((1, 2, 3), (5, 2, 3), (1, 2), 100),  # 2 of rack b leads first
+        ((1, 2, 3), (4, 5, 3), (1, -1), 50),
+        ((1, 2, 3), (3, 2, 1), (1, -1), 0),  # nothing is copied
+        ((9, 2, 3), (4, 2, 3), (-1, -1), 0),  # nobody leads yet
+        ((9, 2, 3), (4, 2, 3), (9, -1), 0),  # nobody knows the rack of a lost one
+    ],
+)
+def test_dp_3_bytes_that_a_leader_copies_to_another_rack_are_counted(
+    original: tuple[int, ...], target: tuple[int, ...], leaders: tuple[int, int], across: int
+) -> None:
+    count = ImpactCount(RACKS, {}, 1)
+    copied = 100 if set(target) - set(original) else 0
+    count.add("t", original, target, leader=leaders[0], first_leader=leaders[1], copied=copied)
+    assert count.figures().bytes_across_racks == across
+    facts = PlanFacts.of("rebalance", [ListedBroker(one, rack, True) for one, rack in RACKS.items()], (), None, ())
+    move = (original, target, leaders[0], copied, 1, 2, None if leaders[1] < 0 else leaders[1], 1, "why")
+    stood = {"replicas": original, "leader": leaders[0], "isr": original, "in_flight": False, "size": copied}
+    row = {"topic": "t", "partition": 0, "moves": [move], "forward": [], "back": [], "left_out": [], **stood}
+    assert check(facts, row).impact["bytes_across_racks"] == across, "the verifier has a count of its own"
+
+
+def test_dp_3_a_plan_says_how_much_of_what_it_copies_crosses_racks_where_there_are_several() -> None:
+    of_two = [RackFigures(name, 1, LoadFigures(), LoadFigures()) for name in ("a", "b")]
+    made = msgspec.structs.replace(SUMMARY, bytes=3_000, racks=of_two, impact=ImpactFigures(bytes_across_racks=2_000))
+    assert across_racks_text(made) == "2.0 kB of 3.0 kB cross racks"
+    assert across_racks_text(msgspec.structs.replace(made, racks=of_two[:1])) == ""
+    assert across_racks_text(msgspec.structs.replace(made, bytes=0)) == ""
 
 
 def test_dp_8_a_rack_that_gets_more_of_a_partition_than_any_had_is_counted_also_where_none_is_lost() -> None:

@@ -82,11 +82,14 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
 ) -> None:
     path = write_random_snapshot(tmp_path / "snapshot", seed=GOALS.index(goal))
     network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
-    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK)
+    limits = {9: 250_000, 5: 700_000}
+    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK, broker_max_bytes=limits)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
     in_memory = plan_job.run_here(PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark
     assert on_spark.moves > 0
+    for one in on_spark.brokers:
+        assert one.after.bytes <= max(limits.get(one.broker, one.after.bytes), one.before.bytes)
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
 
 

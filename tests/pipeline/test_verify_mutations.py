@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, read_f
 from kafka_reassign_rpc.pipeline.planning.verify_job import SENTENCES
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS as USELESS_COPY
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     BatchSums,
     BrokerDelta,
@@ -258,7 +259,7 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
 
 
 LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8, 10), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
-SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
+SUMS = SnapshotSums(2, 0, 20, 2, (10, "t-0"), LOADS)
 THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
 THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(
     typical=10, first_places={1: 1}, holdable={1: 90, 2: 90, 3: 90}
@@ -314,10 +315,17 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the number of partitions differs", lambda _: {"partitions": 3}),
     ("summary", "sizes are said to be unknown", lambda _: {"unknown_sizes": 1}),
     ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
+    ("summary", "another partition is said to be the largest", lambda _: {"largest": LargestFigures("t-1", 10)}),
+    ("summary", "a broker is said to have less room than it has",
+     lambda one: {"brokers": second(one, capacity=90, free=1)}),
+    ("summary", "fewer bytes are said to cross racks", lambda one: {
+        "impact": msgspec.structs.replace(one.impact or ImpactFigures(), bytes_across_racks=-1)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),
     ("moves-at-a-time", "a thousand moves of a broker run at a time", lambda _: {"moves_at_a_time": 1000}),
+    ("broker-max-bytes", "the plan fills a broker beyond its limit",
+     lambda one: {"requested": msgspec.structs.replace(one.requested, broker_max_bytes={3: 9})}),
     ("why", "a rack is said to keep a broker from its target", lambda one: with_reason(one, "rack b has 88%")),
     ("why", "a broker far from its target is not named", lambda one: {"why_not_better": one.why_not_better[1:]}),
     ("summary", "a broker is said to be filled", lambda _: {"filled": [3]}),
@@ -376,6 +384,16 @@ def test_dp_3_each_change_by_hand_of_a_figure_is_found(
     changed = msgspec.structs.replace(fine, **figures(fine))
     found = list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, changed))
     assert {one.rule for one in found} == {rule}, change
+
+
+def test_dp_3_of_equally_large_partitions_the_verifier_takes_the_last_name_in_whatever_chunk_it_is() -> None:
+    named = (("t", 2, 10), ("t", 10, 10), ("a", 7, 10), ("z", 0, 9), ("z", 1, None))
+    rows = [row([1, 2], None, topic=topic, partition=number, size=size) for topic, number, size in named]
+    for chunks in ([rows], [[one] for one in rows], [rows[3:], rows[:3]], [rows[4:]]):
+        sums = SnapshotSums()
+        for chunk in chunks:
+            sums.add(SnapshotRows(said(*chunk).partitions).sums())
+        assert sums.largest == (None if chunks == [rows[4:]] else (10, "t-2"))
 
 
 def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:

@@ -51,8 +51,10 @@ class UnlikeCluster(NamedTuple):
         return {one.id: float(max(1, one.capacity)) for one in self.cluster.brokers}
 
 
-def unlike(seed: int) -> UnlikeCluster:
-    """As `cluster`, with racks of unequal size, most often of several replication factors, disks or weights."""
+def unlike(seed: int, partitions: tuple[int, int] = (40, 200)) -> UnlikeCluster:
+    """As `cluster`, with racks of unequal size, most often of several replication factors, disks or weights.
+    `partitions`: the fewest and the most.
+    """
     chance = random.Random(f"unlike {seed}")
     sizes = chance.choice(((2, 2, 3), (2, 3, 3), (1, 2, 3), (2, 2, 3, 5), (2, 3, 3, 4), (3, 4, 5), (2, 4), (3, 5)))
     racks = [rack for rack, size in enumerate(sizes) for _ in range(size)]
@@ -60,7 +62,7 @@ def unlike(seed: int) -> UnlikeCluster:
     factors = chance.choice(((2,), (3,), (2, 3), (2, 3, 3), (1, 2, 3)))
     has_rates = chance.random() < 0.3
     topics: list[PlannerTopic] = []
-    left = chance.randint(40, 200)
+    left = chance.randint(*partitions)
     while left > 0:
         size, factor = min(left, chance.choice((1, 3, 6, 12, 24, 48))), chance.choice(factors)
         typical = chance.uniform(20, 400)
@@ -74,9 +76,9 @@ def unlike(seed: int) -> UnlikeCluster:
     for topic in topics:
         for one in topic.partitions:
             held.update(dict.fromkeys(one.replicas, one.bytes))
-    brokers = []
+    brokers, disk = [], _DISK * max(1, partitions[1] // 200)
     for number, rack in enumerate(racks):
-        capacity = disks[number] * _DISK if kind == "disks" else -1
+        capacity = disks[number] * disk if kind == "disks" else -1
         free = capacity - held[number] if kind == "disks" else -1
         brokers.append(PlannerBroker(number, f"r{rack}", True, capacity, free))
         if kind == "weights":

@@ -39,6 +39,7 @@ def check(job: PlanJob) -> SnapshotMeta:
     meta = snapshot_files.check(job.snapshot)
     brokers = read_brokers(job.snapshot)
     require_brokers("broker-bandwidth", brokers, job.options.network.by_broker)
+    require_brokers("broker-max-bytes", brokers, job.options.broker_max_bytes)
     require_weights({one.id: one.live for one in brokers.values()}, job.options.broker_weights)
     try:
         RoundCoordinator(brokers.values(), job.goal, job.options)

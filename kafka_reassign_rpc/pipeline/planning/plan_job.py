@@ -268,7 +268,8 @@ def _write(
         )
         for move in batch.moves:
             copies.add(move)
-            impact.add(move.topic, move.original, move.target, leader=move.leader, first_leader=move.first_leader)
+            leaders = {"leader": move.leader, "first_leader": move.first_leader}
+            impact.add(move.topic, move.original, move.target, **leaders, copied=move.bytes)
             start += 1
             named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
             first_leader = None if move.first_leader < 0 else move.first_leader
@@ -328,6 +329,7 @@ def _summary(
         max_bytes=options.max_bytes,
         weights=msgspec.structs.asdict(options.weights),
         broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
+        broker_max_bytes=dict(options.broker_max_bytes),
         allow_fewer_racks=job.allow_fewer_racks,
         least_bytes=goal.least_bytes,
         **msgspec.structs.asdict(limits),

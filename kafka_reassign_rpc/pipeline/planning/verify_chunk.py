@@ -32,7 +32,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_files import ENTRIES
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
-from kafka_reassign_rpc.pipeline.planning.verify_racks import rack_losses
+from kafka_reassign_rpc.pipeline.planning.verify_racks import copies_across_racks, rack_losses
 from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
@@ -287,6 +287,8 @@ class Chunk:
         for one_broker, arriving in zip(ids.tolist(), np.split(size[size > 0][order], starts[1:]), strict=False):
             found.arriving[one_broker] = arriving.tolist()
         found.impact.update({name: int(count.sum()) for name, count in self._impact(moves) if count.any()})
+        across = each * copies_across_racks(moves.sender, added, self._facts)
+        found.impact["bytes_across_racks"] += sum(across.tolist())
         stood = moves.stood
         unknown = moves.size == NOBODY
         rates = [np.maximum(rate, 0) for rate in (stood.produce, stood.fetch, stood.messages, stood.cpu)]

@@ -18,6 +18,7 @@ Fault = tuple[str, str, str]
 def faults_of_claims(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
     yield from _of_least_bytes(facts, summary)
     yield from _of_moves_at_a_time(summary)
+    yield from _of_limits(summary)
     yield from _of_reasons(summary)
     if summary.filled != filled_brokers(summary):
         yield "summary", "filled", f"{summary.filled}, not {filled_brokers(summary)}"
@@ -62,7 +63,7 @@ def _of_least_bytes(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
 def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
     """What leaves emptied brokers, or what the cluster gains by a larger factor, or all copies that mend racks, since
     each gains one. Of a plan that balances, what brokers above the tolerance gave until they were inside, and what
-    those below it got.
+    those below it got. The tolerance is of what racks aim at only where that is outside of the target's.
     """
     brokers, tolerance = summary.brokers, summary.requested.tolerance
     if facts.kind == RACKS:
@@ -75,11 +76,21 @@ def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
     aims = summary.reachable.get("bytes", {})
     given = taken = 0.0
     for one in brokers:
-        aim = aims.get(one.broker, one.target.bytes)
+        target, aim = one.target.bytes, aims.get(one.broker, one.target.bytes)
+        aim = target if abs(aim - target) <= (tolerance + _ALIKE) * target else aim
         if aim:
             given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
             taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)
     return int(max(left, taken) if facts.new else max(given, taken))
+
+
+def _of_limits(summary: PlanSummary) -> Iterator[Fault]:
+    """A broker that held more before the plan gets nothing more."""
+    limits = summary.requested.broker_max_bytes
+    for one in summary.brokers:
+        most = max(limits.get(one.broker, one.after.bytes), one.before.bytes)
+        if one.after.bytes > most:
+            yield "broker-max-bytes", f"broker {one.broker}", f"holds {one.after.bytes:.0f} bytes, may hold {most:.0f}"
 
 
 def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:

@@ -50,6 +50,8 @@ class ListedBroker(NamedTuple):
     rack: str | None
     live: bool
     cordoned: bool = False
+    capacity: int | None = None
+    free: int | None = None
 
 
 class PlanFacts(NamedTuple):

@@ -55,7 +55,7 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
     told: dict[str, tuple[object, object]] = {
         "partitions": (summary.partitions, sums.partitions),
         "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
-        "largest": (summary.largest and summary.largest.bytes, sums.largest),
+        "largest": (summary.largest and (summary.largest.bytes, summary.largest.partition), sums.largest),
     }
     if summary.impact is not None:
         told["impact"] = (summary.impact, ImpactFigures(**checked.impact))
@@ -106,6 +106,7 @@ def _with_unknown(load: BrokerDelta, typical: int) -> dict[str, float]:
 
 def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
     listed = {one.id: (one.rack or None, one.live, one.cordoned) for one in brokers}
+    disks = {one.id: (one.capacity, one.free) for one in brokers}
     for broker in loads.before.keys() - listed.keys():
         listed[broker] = (None, False, False)
     told = {one.broker: one for one in summary.brokers}
@@ -115,6 +116,8 @@ def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSum
         if (one.rack, one.live, one.cordoned) != listed.get(broker):
             detail = f"is not in rack {one.rack}, or not live or not cordoned as the summary says"
             yield "summary", f"broker {broker}", detail
+        if (one.capacity, one.free) != disks.get(broker, (None, None)):
+            yield "summary", f"broker {broker}", f"{one.free} bytes are free of {one.capacity}, not as in the snapshot"
         for when, says, of in (("before", one.before, loads.before), ("after", one.after, loads.after)):
             follows = of.get(broker, dict.fromkeys(_MEASURES, 0.0))
             for name in _MEASURES:

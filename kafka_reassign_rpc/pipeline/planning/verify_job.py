@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     certain_rooms,
     disk_sizes,
     holdable_bytes,
+    limited_spaces,
     overfull_brokers,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
@@ -43,6 +44,7 @@ _OF_LEFT_OUT = 10
 SENTENCES = {
     **verify_rules.SENTENCES,
     **verify_chunk.SENTENCES,
+    "broker-max-bytes": "no broker comes to hold more than --broker-max-bytes",
     "capacity": "brokers and their volumes have room for what comes",
     "complete": "the plan says whether partitions miss its goal, and how many",
     "limits-of-a-batch": "a batch keeps to its moves and bytes",
@@ -82,17 +84,21 @@ def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
 
 def _verify(said: VerifyCaller, path: StorePath, summary: PlanSummary) -> list[RuleViolation]:
     listed = [
-        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"])) for row in read_broker_rows(path)
+        ListedBroker(
+            row["broker"], row["rack"], row["live"], bool(row["cordoned"]), row["capacity_bytes"], row["free_bytes"]
+        )
+        for row in read_broker_rows(path)
     ]
     sums = SnapshotSums()
     for of_some in said.of_snapshot(_sums):
         sums.add(of_some)
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
     spaces = broker_spaces(path, summary.requested.headroom)
-    facts = facts._replace(roomy=_roomy(spaces, facts, summary))
+    allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
+    facts = facts._replace(roomy=_roomy(allowed, facts, summary))
     checked = _together(said.of_all(check_chunk, facts))
     if checked.no_room:
-        rooms = certain_rooms(spaces, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
+        rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
         checked.add(_together(said.of_all(check_room, (facts, rooms))))
     found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
     full = overfull_brokers(spaces, checked.arriving)

@@ -77,7 +77,7 @@ def less_even_over_racks(original: Ints, target: Ints, facts: PlanFacts) -> Mask
 
 def rack_losses(original: Ints, target: Ints, facts: PlanFacts) -> dict[str, Mask]:
     """As the docstring of `ImpactFigures` defines."""
-    racks = Racks(facts._replace(racks={one: rack for one, rack in facts.racks.items() if one in facts.live}))
+    racks = _racks_of_live(facts)
     before, after = (-np.sort(-racks.held(side), axis=1) for side in (original, target))
     had, has = ((held > 0).sum(axis=1) for held in (before, after))
     fewer = has < np.minimum(had, sizes(target))
@@ -85,6 +85,18 @@ def rack_losses(original: Ints, target: Ints, facts: PlanFacts) -> dict[str, Mas
         "fewer_racks": fewer,
         "less_even": ~fewer & (before.sum(axis=1) == after.sum(axis=1)) & _is_fuller(after, before),
     }
+
+
+def copies_across_racks(sender: Ints, added: Ints, facts: PlanFacts) -> Ints:
+    """By row: how many copies come to another rack than that of the broker that sends them, as far as it is known."""
+    racks = _racks_of_live(facts)
+    sends, comes = looked_up(sender[:, None], racks.of), looked_up(added, racks.of)
+    found: Ints = ((sends != NOBODY) & (comes != NOBODY) & (sends != comes)).sum(axis=1)
+    return found
+
+
+def _racks_of_live(facts: PlanFacts) -> Racks:
+    return Racks(facts._replace(racks={one: rack for one, rack in facts.racks.items() if one in facts.live}))
 
 
 def mends_racks(original: Ints, target: Ints, facts: PlanFacts) -> Mask:

@@ -89,6 +89,21 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
     return spaces
 
 
+def limited_spaces(
+    path: StorePath, spaces: Mapping[int, BrokerSpace], held: Mapping[int, int], limits: Mapping[int, int]
+) -> dict[int, BrokerSpace]:
+    """`limits`: by broker, the most bytes that it may hold; those of its replicas (`held`) and what moves have yet to
+    bring are there already.
+    """
+    coming = _still_coming(path) if limits else {}
+    found = dict(spaces)
+    for broker, most in limits.items():
+        left = most - held.get(broker, 0) - coming.get(broker, 0)
+        space = spaces.get(broker, BrokerSpace(left, (left,)))
+        found[broker] = space._replace(total=min(space.total, left))
+    return found
+
+
 def disk_sizes(path: StorePath) -> dict[int, int]:
     rows = read_broker_rows(path)
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}

@@ -102,15 +102,22 @@ class SnapshotRows:
         usable, known = self._usable, self._bytes != NOBODY
         held = np.where(usable[:, None], self.replicas, NOBODY)
         size = np.where(known, self._bytes, 0)
-        largest = int(self._bytes.max(initial=0))
         return SnapshotSums(
             partitions=len(usable),
             unknown_sizes=int((usable & ~known).sum()),
             known_bytes=sum(size[usable].tolist()),
             known=int((usable & known).sum()),
-            largest=largest if largest > 0 else None,
+            largest=self._largest(),
             loads=loads_of(held, size, ~known, self._rates),
         )
+
+    def _largest(self) -> tuple[int, str] | None:
+        size = int(self._bytes.max(initial=0))
+        if size <= 0:
+            return None
+        rows = self._table.filter(pa.array(self._bytes == size))
+        names = pc.binary_join_element_wise(rows["topic"], rows["partition"].cast(pa.string()), "-")
+        return size, pc.max(names).as_py()
 
     def of_topics(self, facts: PlanFacts) -> Mask:
         if not facts.topics:

@@ -86,7 +86,7 @@ class CheckedRows:
     counts      by rule: how many break it
     brokers     by batch number and broker id
     arriving    by broker: the known sizes of replicas that come
-    impact      by name of `ImpactFigures`: how many moves count
+    impact      by name of `ImpactFigures`: how many moves count, or bytes
     missed      left out, though the goal forces a change and no reassignment brings it
     no_room     left out for lack of room
     deltas      by broker: what moves bring and take
@@ -146,13 +146,15 @@ class CheckedRows:
 
 @dataclass(slots=True)
 class SnapshotSums:
-    """Only `partitions` counts those where no change can begin. `largest`: bytes; None: no size is known."""
+    """Only `partitions` counts those where no change can begin. `largest`: bytes of a replica, and the partition (of
+    equal ones the last name); None: no size is known.
+    """
 
     partitions: int = 0
     unknown_sizes: int = 0
     known_bytes: int = 0
     known: int = 0
-    largest: int | None = None
+    largest: tuple[int, str] | None = None
     loads: dict[int, BrokerDelta] = field(default_factory=dict)
 
     @property
@@ -167,7 +169,7 @@ class SnapshotSums:
         self.unknown_sizes += other.unknown_sizes
         self.known_bytes += other.known_bytes
         self.known += other.known
-        self.largest = max(self.largest or 0, other.largest or 0) or None
+        self.largest = max(filter(None, (self.largest, other.largest)), default=None)
         for broker, load in other.loads.items():
             self.loads[broker] = BrokerDelta._make(map(add, self.loads.get(broker, BrokerDelta()), load))
 

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     ImpactFigures,
     LoadFigures,
     PlanSummary,
+    across_racks_text,
     rack_lines,
 )
 from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text
@@ -27,9 +28,18 @@ class ImpactCount:
         self._counts = Counter[str]()
 
     def add(
-        self, topic: str, original: Sequence[int], target: Sequence[int], *, leader: int, first_leader: int
+        self,
+        topic: str,
+        original: Sequence[int],
+        target: Sequence[int],
+        *,
+        leader: int,
+        first_leader: int,
+        copied: int = 0,
     ) -> None:
-        """leader: in the snapshot; first_leader: before the copy begins; -1: none."""
+        """leader: in the snapshot; first_leader: before the copy begins; -1: none. `copied`: bytes, over all new
+        replicas.
+        """
         least = self._min_isrs.get(topic, self._default)
         live = sum(broker in self._live for broker in original)
         leads = leader if first_leader < 0 else first_leader
@@ -43,6 +53,10 @@ class ImpactCount:
             "below_min_isr_after": len(target) < least,
         }
         self._counts.update(name for name, counts in found.items() if counts)
+        new = [broker for broker in target if broker not in original]
+        if copied and leads in self._racks:
+            elsewhere = sum(self._racks[broker] != self._racks[leads] for broker in new)
+            self._counts["bytes_across_racks"] += copied // len(new) * elsewhere
         if lost := fewer_or_less_even(original, target, self._racks):
             self._counts[lost] += 1
 
@@ -56,7 +70,7 @@ def impact_lines(summary: PlanSummary) -> Iterator[str]:
         return
     took = duration(summary.expected_seconds)
     yield (
-        f"{size(summary.bytes)} are copied in {took}, at {pace_text(summary)}."
+        f"{size(summary.bytes)} are copied in {took}, at {pace_text(summary)}{_across_racks(summary)}."
         if summary.bytes
         else ("Nothing is copied: only the order of replicas changes, or replicas are removed.")
     )
@@ -64,6 +78,11 @@ def impact_lines(summary: PlanSummary) -> Iterator[str]:
     if summary.impact is not None:
         yield from _partition_lines(summary.impact, took)
     yield from (f"{line[0].upper()}{line[1:]}." for line in rack_lines(summary))
+
+
+def _across_racks(summary: PlanSummary) -> str:
+    text = across_racks_text(summary)
+    return text and f"; {text}"
 
 
 def _partition_lines(found: ImpactFigures, took: str) -> Iterator[str]:

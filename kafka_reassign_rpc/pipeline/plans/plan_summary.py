@@ -9,6 +9,7 @@ from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 from kafka_reassign_rpc.support.counted import agreeing, counted, those
+from kafka_reassign_rpc.support.human_units import size
 from kafka_reassign_rpc.support.secrecy import told_path
 
 VERSION = 1
@@ -95,7 +96,7 @@ class LeftOutFigures(msgspec.Struct, frozen=True):
 
 
 class ImpactFigures(msgspec.Struct, frozen=True):
-    """How many partitions. Live replicas are on brokers that were live in the snapshot.
+    """How many partitions, but for the last. Live replicas are on brokers that were live in the snapshot.
 
     leader_leaves          the leader is not in the target: another is elected when the move ends
     other_first            the leader stays, but another replica becomes the preferred leader
@@ -106,6 +107,8 @@ class ImpactFigures(msgspec.Struct, frozen=True):
     below_min_isr_after    fewer replicas than min.insync.replicas afterwards
     fewer_racks            on live brokers of fewer racks afterwards, though there are as many replicas
     less_even              of as many racks, and the fullest have more of the replicas than the fullest had
+    bytes_across_racks     copied to brokers of another rack than that of the leader, who sends them; brokers without a
+                           rack count as one more rack
     """
 
     leader_leaves: int = 0
@@ -117,6 +120,7 @@ class ImpactFigures(msgspec.Struct, frozen=True):
     below_min_isr_after: int = 0
     fewer_racks: int = 0
     less_even: int = 0
+    bytes_across_racks: int = 0
 
 
 class TopicFigures(msgspec.Struct, frozen=True):
@@ -133,6 +137,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     to                the only brokers that get new replicas; empty: any
     within            seconds that the plan may take; None: any
     broker_weights    by broker and measure; empty: by the disks
+    broker_max_bytes  by broker: the most bytes that it may hold after the plan
     """
 
     brokers: list[int]
@@ -155,6 +160,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     parts: dict[str, list[int]] = {}
     allow_fewer_racks: bool = False
     least_bytes: int = 0
+    broker_max_bytes: dict[int, int] = {}
 
 
 class GainFigures(msgspec.Struct, frozen=True):
@@ -346,6 +352,13 @@ def rack_lines(summary: PlanSummary) -> Iterator[str]:
         yield f"{counted(found.less_even, 'partition')} {end} with more replicas in one rack than before"
     if summary.filled:
         yield f"{those(summary.filled, verb='have', most=10)} no room for one more replica of the mean size afterwards"
+
+
+def across_racks_text(summary: PlanSummary) -> str:
+    """`1.1 GB of 1.2 GB cross racks`; "" where nothing is copied, or there is one rack."""
+    if summary.impact is None or not summary.bytes or len(summary.racks) < 2:
+        return ""
+    return f"{size(summary.impact.bytes_across_racks)} of {size(summary.bytes)} cross racks"
 
 
 def incomplete_text(summary: PlanSummary) -> str:

@@ -85,6 +85,8 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
             yield f"--{flag} {_amount(size)}"
     if requested.broker_weights:
         yield "--broker-weights FILE"
+    for broker, most in sorted(requested.broker_max_bytes.items()):
+        yield f"--broker-max-bytes {broker}={_amount(most)}"
     for broker, rate in sorted(summary.broker_bandwidth.items()):
         yield f"--broker-bandwidth {broker}={_amount(rate)}"
 

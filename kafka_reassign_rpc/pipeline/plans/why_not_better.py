@@ -2,6 +2,7 @@
 figures, so it is true whatever the planner tried, and `plan verify` holds it against them; there may be others.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_large_partition(summary, worst),
         *_rack(summary, worst),
         *_full_brokers(summary, worst),
+        *_limited_brokers(summary, worst),
         *_receivers(summary, worst),
         *_cordoned(summary, worst),
         *_topics(summary),
@@ -158,9 +160,14 @@ def filled_brokers(summary: PlanSummary) -> list[int]:
     ]
 
 
-def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+def _receivers_for(summary: PlanSummary, worst: _Worst) -> list[BrokerFigures]:
+    """Those that would have to get more bytes for the worst broker to come nearer to its target."""
     below = [one for one in summary.brokers if _counts(one, "bytes") and one.after.bytes < one.target.bytes]
-    asked = below if worst.is_above else [worst.broker]
+    return below if worst.is_above else [worst.broker]
+
+
+def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    asked = _receivers_for(summary, worst)
     full = [one for one in asked if _is_full(one, summary)]
     if not full or len(full) < len(asked):
         return
@@ -176,9 +183,23 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
     room = (
         broker.free - summary.requested.headroom * broker.capacity - max(0.0, broker.after.bytes - broker.before.bytes)
     )
+    return room < _mean_replica(summary)
+
+
+def _limited_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    asked, limits = _receivers_for(summary, worst), summary.requested.broker_max_bytes
+    if asked and all(
+        limits.get(one.broker, math.inf) - max(one.before.bytes, one.after.bytes) < _mean_replica(summary)
+        for one in asked
+    ):
+        named = those([one.broker for one in asked], most=_NAMED)
+        yield f"one more replica of the mean size on {named} would be more than --broker-max-bytes allows"
+
+
+def _mean_replica(summary: PlanSummary) -> float:
+    """Bytes, at least 1."""
     replicas = sum(one.after.replicas for one in summary.brokers)
-    mean = sum(one.after.bytes for one in summary.brokers) / replicas if replicas else 0.0
-    return room < max(1.0, mean)
+    return max(1.0, sum(one.after.bytes for one in summary.brokers) / replicas if replicas else 0.0)
 
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:

@@ -19,7 +19,7 @@ def is_within(distance: float, tolerance: float) -> bool:
 
 class BrokerTargets(msgspec.Struct, frozen=True):
     """What every broker should hold: its share of the cluster's load; 0.0 if there is none. A plan reports distances
-    from these, and aims at `reachable_targets`.
+    from these; where racks keep brokers further away than the tolerance, it aims at `reachable_targets`.
     """
 
     targets: dict[int, tuple[float, ...]]

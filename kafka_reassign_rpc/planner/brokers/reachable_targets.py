@@ -1,4 +1,4 @@
-"""Targets that racks allow: what balancing aims at.
+"""Targets that racks allow.
 
 A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the least, and
 at most the most of these. (With three replicas in three racks, each holds a third, whatever its brokers are.) A rack
