@@ -1,5 +1,6 @@
 """One SaslAuthenticator by hand: frames in, steps out, without sockets and with clocks that tests set."""
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -78,7 +79,13 @@ class ModelRequests:
         self.served = self._dispatcher.served
 
     def api_versions(self, request: DecodedRequest) -> Body:
-        body = self._dispatcher.handle(request, Peer("127.0.0.1", "SASL"))
+        """Handlers need a running event loop, and tests of an authenticator have none."""
+
+        async def handled() -> object:
+            return self._dispatcher.handle(request, Peer("127.0.0.1", "SASL"))
+
+        with asyncio.Runner() as runner:
+            body = runner.run(handled())
         assert isinstance(body, ApiMessage)
         return body
 

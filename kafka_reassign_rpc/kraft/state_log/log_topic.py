@@ -19,6 +19,7 @@ from kafka_reassign_rpc.protocol.messages import (
     FindCoordinatorRequest,
     MetadataRequest,
 )
+from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
 
@@ -133,14 +134,15 @@ async def found_or_created(router: RequestRouter, topic: str) -> Topic:
         await _create(router, topic)
     found = await _known(router, topic)
     if found.partitions != 1:
-        raise LogRefused(f"the topic {topic} has {found.partitions} partitions, and a state log has one: name another")
+        has = counted(found.partitions, "partition")
+        raise LogRefused(f"the topic {topic} has {has}, and a state log has one: name another")
     told = await _told(router, topic)
     await _mend(router, topic, changes_of(told, found.replicas))
     if found.replicas < REPLICAS and len(await describe_cluster(router)) >= REPLICAS:
         log.warning(
-            "the topic %s has %d of %d replicas: a lost broker can lose decisions; add replicas",
+            "the topic %s has %s, and not %d: a lost broker can lose decisions; add replicas",
             topic,
-            found.replicas,
+            counted(found.replicas, "replica"),
             REPLICAS,
         )
     room = room_of(told)
@@ -170,7 +172,7 @@ async def _create(router: RequestRouter, topic: str) -> None:
         why = made.error_message or f"error {made.error_code}"
         raise LogRefused(f"the topic {topic} cannot be created ({why}): {command(topic, replicas)}")
     if not made.error_code:
-        log.info("created the topic %s with %d replicas for the state log", topic, replicas)
+        log.info("created the topic %s with %s for the state log", topic, counted(replicas, "replica"))
 
 
 async def _known(router: RequestRouter, topic: str) -> _Found:
