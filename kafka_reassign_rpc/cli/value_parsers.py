@@ -245,5 +245,5 @@ def listeners(value: Any) -> tuple[Endpoint, ...]:
             raise ValueError(f"expected NAME://HOST:PORT, got {told(part.strip())}")
         found.append(Endpoint(name.upper(), NO_PROTOCOL, *place))
     if len({endpoint.listener for endpoint in found}) != len(found):
-        raise ValueError("a listener's name stands twice")
+        raise ValueError("a listener's name is there twice")
     return tuple(found)

@@ -21,7 +21,7 @@ class LogDirAnswer(NamedTuple):
 
 class BrokerReports(Protocol):
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """The broker has confirmed these stops, or is away, and nobody waits for it."""
+        """The broker has confirmed these stops, or is away: then they count as confirmed."""
 
     def obeys(self) -> None:
         """A broker has taken a request of this controller's epoch."""

@@ -24,7 +24,7 @@ ZERO_UUID = UUID(int=0)
 _Hosted = tuple[int, Partition, bool]
 
 AT_ONCE = 500
-"""So many partitions are built before the event loop runs other tasks."""
+"""How many partitions are built before the event loop runs other tasks."""
 
 
 class Sender(NamedTuple):

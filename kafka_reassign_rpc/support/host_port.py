@@ -11,11 +11,11 @@ from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.secrecy import HIDDEN
 
 _HOST_PORT = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)")
-"""A security protocol before it means nothing; what else stands there is refused, which Kafka reads over. The last
+"""A security protocol before it means nothing; anything else there is refused, which Kafka reads over. The last
 colon begins the port, with brackets or without.
 """
 _SHOWN = re.compile(r"[0-9A-Za-z\-%._:\[\]]{1,255}:[0-9]{1,10}")
-"""What looks like an address is told where it is none. Anything else may be a secret in the wrong place."""
+"""A message shows a wrong text that looks like an address. Anything else may be a secret in the wrong place."""
 LAST_PORT = 65_535
 
 

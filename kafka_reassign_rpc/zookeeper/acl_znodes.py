@@ -37,7 +37,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
 
 RACES = 10
-"""So often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
+"""How often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
 READ_TOGETHER = 500
 DECODED_AT_ONCE = 50_000
 """Bytes. A thread decodes a larger znode."""

@@ -55,7 +55,7 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
     except NoNode:
         return None
     except (BadZnode, NoAuth) as error:
-        log.error("whatever waits in the queue is held until it is released: %s", error)
+        log.error("all that waits in the queue is held until it is released: %s", error)
         return str(error)
 
 

@@ -1,4 +1,4 @@
-"""What brokers and Kafka 2.x's election tool tell the controller by a znode that it deletes once it is done.
+"""What brokers and Kafka 2.x's election tool report to the controller by a znode that it deletes once it is done.
 
 /log_dir_event_notification/log_dir_event_…   {"version":1,"broker":1,"event":1}                    a log dir failed
 /isr_change_notification/isr_change_…         {"version":1,"partitions":[{"topic":"t","partition":0}]}

@@ -55,7 +55,7 @@ def decode_failure(data: bytes, path: str) -> int:
 
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
-"""A string that fits into Kafka's protocol, whatever its characters."""
+"""A string that fits into Kafka's protocol with any characters."""
 
 
 class _Registration(msgspec.Struct):

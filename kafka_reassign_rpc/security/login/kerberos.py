@@ -19,7 +19,7 @@ _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
 
 def prepare(entry: JaasEntry, place: str) -> None:
     """Makes the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket. As
-    in Java, the ticket cache of whoever started the process then counts only with `useTicketCache`. Raises BadSetting.
+    in Java, the ticket cache of the process's user then counts only with `useTicketCache`. Raises BadSetting.
     """
     if not entry.module.endswith(MODULE):
         raise BadSetting(f"{place}: GSSAPI needs a {MODULE}")

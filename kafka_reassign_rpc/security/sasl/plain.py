@@ -84,7 +84,7 @@ class PlainPasswords:
 
 
 class UsersOf:
-    """Of a JAAS config, then of a file: a name that stands in both has two passwords."""
+    """The users of a JAAS config, then of a file: a name in both has two passwords."""
 
     def __init__(self, known: PlainPasswords, file: Passwords) -> None:
         self._known = known

@@ -22,20 +22,20 @@ _NO_KEY = "it has certificates, but no private key: is it a truststore?"
 _PEM = b"-----BEGIN "
 _BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", java_keystore.MAGIC, java_keystore.JCEKS_MAGIC)
 _ENTRY = r"-+BEGIN\s+[^-]*{0}[^-]*-+\s(?:\s*[^\r\n:]*:[^\r\n]*[\r\n]+)*([a-zA-Z0-9/+=\s]*)-+END\s+[^-]*{0}[^-]*-+"
-"""PemParser of DefaultSslEngineFactory: blanks may stand where lines end, and headers before the content."""
+"""As PemParser of DefaultSslEngineFactory: blanks are allowed where lines end, and headers before the content."""
 _CERTIFICATE = re.compile(_ENTRY.format("CERTIFICATE"))
 _PRIVATE_KEY = re.compile(_ENTRY.format(r"PRIVATE\s+KEY"))
 
 
 class KeyAndChain(NamedTuple):
-    """The certificates (DER) begin with the key's own."""
+    """A private key and its certificates (DER), the key's own first."""
 
     key: PrivateKeyTypes
     chain: tuple[bytes, ...]
 
 
 def is_pem(data: bytes) -> bool:
-    """Comments may stand before the first entry."""
+    """Comments are allowed before the first entry."""
     return _PEM in data and not is_binary(data)
 
 

@@ -11,7 +11,7 @@ r"""Java's `$` and `\Z`: the end, or a line terminator before it."""
 _SAME_LETTERS = frozenset("dDwWsSbBAtnrfa")
 """These letters mean the same behind a backslash (with re.ASCII)."""
 _GROUPS = ("?:", "?=", "?!", "?<=", "?<!", "?>", "?i:")
-"""These may follow an opening bracket, beside names."""
+"""These may follow an opening bracket, as well as names."""
 _POSIX = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -21,7 +21,7 @@ _POSIX = {
     "XDigit": "0-9a-fA-F",
 }
 _IGNORING_CASE = re.compile(r"(\^?)\(\?i\)")
-"""It stands at the beginning of a pattern. Python wants it before all else."""
+"""Flags at the beginning of a pattern. Python wants them before all else."""
 
 
 def java_pattern(text: str) -> re.Pattern[str]:

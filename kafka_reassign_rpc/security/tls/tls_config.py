@@ -103,7 +103,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return Loaded(context, () if own is None else own.chain, self._twin(own, trusted))
 
     def _servers_twin(self, own: KeyAndChain) -> Twin:
-        """A truststore that nobody needs may be broken."""
+        """A truststore that is not needed may be broken."""
         try:
             return self._twin(own, self._trusted())
         except BadSetting as error:
