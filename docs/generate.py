@@ -207,7 +207,7 @@ def errors_page() -> str:
         " answers carry a message that is more precise than the meaning here.",
         table(["error", "code", "retriable", "meaning in Kafka", "what to know or do"], rows),
         "## Messages of this product",
-        "Stock Kafka and its tools do not have these. `…` stands for what differs.",
+        "Stock Kafka and its tools do not have these. `…` means what differs.",
         table(["message", "what to know or do"], [list(row) for row in MESSAGES]),
         "## Exit codes",
         "Every command ends with 0 on success, 1 when it failed, 2 for wrong flags, settings or input, 130 on Ctrl-C."

@@ -1,4 +1,4 @@
-"""Messages of this product that stock Kafka does not have, and what to do about them. `…` stands for what differs.
+"""Messages of this product that stock Kafka does not have, and what to do about them. `…` means what differs.
 
 `tests/docs/test_generated.py` finds each of them in the code.
 """
@@ -87,7 +87,7 @@ MESSAGES = (
         "The move goes on. Choose a target with more replicas, or lower the config where that is meant",
     ),
     (
-        "warning: … held by a throttle that stands: …; …. --throttle sets another one",
+        "warning: … held by a throttle that is already set: …; …. --throttle sets another one",
         "The move goes on at that rate. Give `--throttle`, or take the replicas out of the lists of the topic",
     ),
     (

@@ -116,7 +116,7 @@ def status_api_page() -> str:
         "| /api/v1/events | [Events](#events) | 403 | yes, of all servers |\n"
         "| /api/v1/history | [History](#history) | yes | empty |\n"
         "| /api/v1/clusters | [Clusters](#clusters) | as `status` | only of `watch` with several clusters |",
-        "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense or stands there"
+        "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense or is given"
         " twice, 401 without credentials where they are needed, 403, 404, 405, 503. The page, `/metrics`,"
         " `/health` and `/ready` read no parameters.",
         "## The stream",

@@ -32,7 +32,7 @@ USAGE = (
     " [--SETTING VALUE …]"
 )
 DESCRIPTION = """\
-Looks at a cluster before a server controls it: ZooKeeper, its ACLs and what stands in it; each broker; the present
+Looks at a cluster before a server controls it: ZooKeeper, its ACLs and its content; each broker; the present
 controller; and what a server would do first. It changes nothing. Run it on the server's host, with the flags and the
 configuration file of `kafka-reassign-rpc serve`.
 
@@ -100,7 +100,7 @@ def _broker_logins(values: dict[str, Any]) -> BrokerLogins:
 
 
 def _without(arguments: argparse.Namespace) -> frozenset[int]:
-    """Empty: nobody asks about brokers that go."""
+    """Empty: the check is not about brokers that go."""
     if arguments.without is None:
         return frozenset()
     if arguments.for_kraft:

@@ -128,7 +128,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         "quota.window.size.seconds",
         whole(1, LONGEST_WINDOW_S),
         _LIMITS.quota_windows.size_ms // 1000,
-        "Seconds of each of these windows. So long does a quota make a client wait at most. At most"
+        "Seconds of each of these windows, and the longest time that a quota makes a client wait. At most"
         f" {LONGEST_WINDOW_S}.",
         group=CONNECTIONS,
         metavar="SECONDS",

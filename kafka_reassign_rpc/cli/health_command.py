@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command_line(pid: int) -> argparse.Namespace:
-    """Finds the flags of a running `serve` or `watch`, whatever has started it. Raises UsageError."""
+    """Finds the flags of a running `serve` or `watch`, however it was started. Raises UsageError."""
     try:
         with Path(f"/proc/{pid}/cmdline").open("rb") as file:
             words = file.read(LONGEST_COMMAND_LINE).decode(errors="surrogateescape").split("\0")[:-1]
@@ -110,7 +110,7 @@ def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
         raise UsageError("metrics.listener is not set: there is nothing to ask")
     host, port = values["metrics.listener"]
     if port == 0:
-        raise UsageError("metrics.listener has port 0: nobody knows where the server listens")
+        raise UsageError("metrics.listener has port 0: it is not known where the server listens")
     host = EVERY_ADDRESS.get(host, host)
     if values[PROTOCOL] == "PLAINTEXT":
         return HTTPConnection(host, port, timeout=seconds)
@@ -118,7 +118,7 @@ def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
         context = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), "")).load_client().context
     except BadSetting as error:
         raise UsageError(str(error)) from None
-    # Whoever listens at an address of this machine is asked for a word, and gets no secret.
+    # Any process that listens at an address of this machine is asked for a word, and gets no secret.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return HTTPSConnection(host, port, timeout=seconds, context=context)

@@ -1,4 +1,4 @@
-"""Names of settings that mean security, and that nobody would use. Pure.
+"""Names of settings that mean security, and that nothing would use. Pure.
 
 A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, and so does not ask for certificates. Here
 such a name ends the start, unless the operator says that it may stay (`kafka.config.other.names`).
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.secrecy import told_name
 OTHER_NAMES = "kafka.config.other.names"
 
 _WORDS = ("ssl", "sasl", "authori", "super")
-"""A name that has one of these means security, in whatever case it is written."""
+"""A name that has one of these means security, in upper or lower case."""
 
 _OF_BROKERS_ALONE = {
     *("authorizer.class.name", "authorizer.zookeeper.max.in.flight.requests"),
@@ -52,7 +52,7 @@ _MECHANISMS = frozenset({"gssapi", "oauthbearer", "plain", "scram-sha-256", "scr
 class Surroundings(NamedTuple):
     """What a name has to fit to.
 
-    own            the names of settings that this server takes from where the name stands
+    own            the names of settings that this server takes from where the name is
     of_listeners   those that it takes behind the prefix of a listener
     listeners      the names of all listeners that there are, the server's and those of the broker, in small letters
     mechanisms     the mechanisms that the file enables besides Kafka's, in small letters

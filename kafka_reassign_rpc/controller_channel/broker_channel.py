@@ -2,10 +2,10 @@
 until the broker confirms it or is no longer registered.
 
 When a broker refuses a whole LeaderAndIsr, the part that it has carried out is unknown. If its ZooKeeper session
-expires meanwhile, it keeps followers with the new leader epoch but no log, or a log that stays empty, and refuses every later
-request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Under a stock
-controller they copy nothing until their leader epoch rises. This one raises the leader epochs of all that was in the
-request, after a pause: the broker then restarts these replicas.
+expires meanwhile, it keeps followers with the new leader epoch but no log, or a log that stays empty, and refuses every
+later request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Under a
+stock controller they copy nothing until their leader epoch rises. This one raises the leader epochs of all that was in
+the request, after a pause: the broker then restarts these replicas.
 """
 
 import asyncio

@@ -278,7 +278,7 @@ class LeaderReplication:
 
 
 def _response(wait_ms: int, answers: Answers) -> SimulatedFetchResponse:
-    # Tuples stand for the structures of the answer: they are several times cheaper to make.
+    # Tuples are used for the structures of the answer: they are several times cheaper to make.
     topics: dict[str, list[tuple[int, int, int, int]]] = {}
     for name, news in answers.items():
         topics.setdefault(name.topic, []).append((name.partition, *news))

@@ -201,7 +201,7 @@ class ReplicaFetcher:
             due, name = heappop(self._due)
             if name in self._followed and self._refused.get(name, (0.0, 0.0))[0] == due:
                 self._to_announce[name] = self._followed[name]
-        # Tuples stand for the structures of the request: they are several times cheaper to make.
+        # Tuples are used for the structures of the request: they are several times cheaper to make.
         added: dict[str, list[tuple[int, int, int, bool]]] = {}
         for name in list(islice(self._to_announce, ANNOUNCED_PER_REQUEST)):
             replica = self._to_announce.pop(name)

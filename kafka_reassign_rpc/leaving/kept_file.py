@@ -8,7 +8,7 @@
     configs      dynamic configs of the servers' own ids, but for passwords
     failed       since when brokers are gone, ms since 1970
     missing      by topic and partition: replicas for which no broker was free
-    history      as `kafka-reassign status --json` has it; null where no server of ours has told it
+    history      as `kafka-reassign status --json` has it; null where no server of ours has sent it
 
 What it has stays: a run that was killed goes on with a queue that is half gone.
 """

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.transport.broker_link_settings import (
 
 
 class UnknownPrincipal(ValueError):
-    """The text says why the settings do not tell it."""
+    """The text says why the settings do not show the principal."""
 
 
 class CannotLogIn(ValueError):
@@ -121,7 +121,7 @@ def _by_certificate(listener: str, certificate: bytes | None, own: Mapping[str, 
     if config.client_auth == ssl.CERT_NONE:
         return ANONYMOUS
     if certificate is None:
-        raise UnknownPrincipal("nobody has shown a broker's certificate, and no --kafka-config has its keystore")
+        raise UnknownPrincipal("no connection has shown a broker's certificate, and no --kafka-config has its keystore")
     try:
         return config.principal_of(certificate)
     except NoMatchingRule as error:
@@ -165,7 +165,7 @@ def _by_ticket(entry: JaasEntry, setting: str, own: Properties, realm: str) -> s
     if principal is None or principal == "*":
         raise UnknownPrincipal(f"{setting} has no principal")
     if not realm:
-        raise UnknownPrincipal("Kerberos does not tell its default realm")
+        raise UnknownPrincipal("Kerberos does not say its default realm")
     if "@" not in principal:
         principal = f"{principal}@{realm}"
     try:

@@ -1,7 +1,7 @@
 """Whether the ACLs of the znodes permit what a server does with them. Reads ACLs, and tries nothing out.
 
-A server is `world:anyone`, and whoever it logs in as. ZooKeeper wants WRITE on a znode to change its data, and CREATE
-or DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
+A server is `world:anyone`, and the principal that it logs in as. ZooKeeper wants WRITE on a znode to change its data,
+and CREATE or DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
 """
 
 import asyncio

@@ -60,7 +60,7 @@ def known_brokers(client: ReassignmentClient) -> set[int]:
     """Registered ones, and lost ones that replicas or moves still name."""
     nodes = {node.id for node in client.describe_cluster()}
     found = nodes - client.servers_among(nodes)
-    with suppress(KafkaError):  # a stock controller does not tell
+    with suppress(KafkaError):  # a stock controller does not say
         status = client.healing_status()
         for lost in (status.failed, status.gone, status.repairs):
             found |= {one.broker for one in lost}

@@ -95,7 +95,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
 
 
 def enabled_mechanisms(found: Properties) -> tuple[str, ...]:
-    """None of them where the setting is blank: nobody can log in."""
+    """Empty where the setting is blank: nobody can log in."""
     given = found.words(ENABLED)
     return (GSSAPI,) if given is None else tuple(dict.fromkeys(given))
 
