@@ -43,8 +43,8 @@ MESSAGES = (
     ),
     (
         "Cannot execute because there is an existing partition assignment.",
-        "Other moves are in flight. `--additional` starts yours beside them, `--execute-queue` or `move --queue` lets"
-        " them wait",
+        "Other moves are in flight. `--additional` starts yours at the same time, `--execute-queue` or `move --queue`"
+        " lets them wait",
     ),
     (
         "Unknown broker id …",
