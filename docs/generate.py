@@ -140,8 +140,8 @@ def events_page() -> str:
         " `--event-log-dir`, and for clients (`kafka-reassign events`, document `event_log` of"
         " [AskDocument](apis.md#documents-and-commands)). A field that does not apply"
         " is left out.",
-        "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: a client"
-        " without rights cannot push out what others did. Their numbers are those of one sequence, and readers get"
+        "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: one"
+        " without rights cannot push out changes. Their numbers are those of one sequence, and readers get"
         f" both in that order. Refusals have a limited rate: those of one address {OF_AN_ADDRESS.at_once} at once and"
         f" {OF_AN_ADDRESS.per_second} more each second, those of all addresses {OF_ALL_ADDRESSES.at_once} and"
         f" {OF_ALL_ADDRESSES.per_second}, those of znodes {OF_ZNODES.at_once} and {OF_ZNODES.per_second}. The others"

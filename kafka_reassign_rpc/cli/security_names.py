@@ -32,7 +32,7 @@ _LIMITS = frozenset({"max.connection.creation.rate", "max.connections", "num.net
 _OF_A_LISTENER = frozenset({"connections.max.reauth.ms", "principal.builder.class", *_LIMITS})
 """What Kafka takes behind the prefix of a listener besides ssl.* and sasl.* (SocketServer, DynamicListenerConfig)."""
 _OF_ALL_BROKERS = ("sasl.mechanism.", "sasl.enabled.")
-"""Beginnings of names that Kafka reads for all listeners at once, but for sasl.enabled.mechanisms."""
+"""Beginnings of names that Kafka reads for all listeners at once, except sasl.enabled.mechanisms."""
 _OF_ANY_MECHANISM_TEXT = """
 connections.max.reauth.ms sasl.jaas.config sasl.login.callback.handler.class sasl.login.class
 sasl.server.callback.handler.class

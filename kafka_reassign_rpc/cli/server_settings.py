@@ -225,7 +225,7 @@ SETTINGS: tuple[Setting, ...] = (
         "What a server without authorizer.class.name does where a broker has an authorizer, or may have one because no"
         " broker, or not every one, has said so yet. refuse: it does nothing that needs a right"
         " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: any client may do"
-        " what the brokers refuse, but for quotas, SCRAM credentials and ACLs.",
+        " what the brokers refuse, except quotas, SCRAM credentials and ACLs.",
         group=CONTROLLER,
         metavar="refuse|ignore",
     ),
@@ -374,7 +374,7 @@ SETTINGS: tuple[Setting, ...] = (
         "event.log.refusals.files",
         whole(2),
         2,
-        "The number of files with refusals that the event log keeps besides those: refusals, which anybody can cause,"
+        "The number of files with refusals that the event log keeps as well: refusals, which anybody can cause,"
         " push no decision out. At least 2.",
         group=PROCESS,
         metavar="FILES",

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def document(status: ClusterStatus) -> dict[str, Any]:
-    """That of `kafka-reassign status`, with what ZooKeeper alone has."""
+    """The document of `kafka-reassign status`, and what only ZooKeeper has."""
     from kafka_reassign_rpc.reassign_command import action_status
 
     controller = cluster_status.controller_document(status.controller)

@@ -134,7 +134,7 @@ def _configs(cluster: WatchedCluster) -> dict[str, Any]:
 
 
 def _event_log(values: dict[str, Any], cluster: str) -> EventLog | None:
-    """Of several clusters each has a directory of its own, of its name."""
+    """The event log. Where there are several clusters, each has a directory with its name."""
     if not values["event.log.dir"]:
         return None
     return EventLog(

@@ -305,7 +305,7 @@ class NodeConnections:
 
 
 def client_error(error: Exception, address: Address, asked_by: str = "") -> KafkaError:
-    """`asked_by` is said where a listener of another security protocol, or no Kafka, may have answered so."""
+    """`asked_by` is part of the text where a listener of another security protocol, or no Kafka, may have answered."""
     if isinstance(error, LoginFailed):
         return Unauthenticated(f"{address}: {shortened(str(error), MAX_REASON)}")
     if isinstance(error, ssl.SSLError):

@@ -102,7 +102,7 @@ def text_of_hidden(topics: Sequence[str]) -> str:
 
 
 def of_moves(listed: Listed) -> Cluster:
-    """Only partitions that move (`put_listed`)."""
+    """A cluster of only those partitions that move (`put_listed`)."""
     return cluster_of((), (), listed)
 
 

@@ -49,7 +49,7 @@ def target_warnings(
 
 
 def topic_configs(client: ReassignmentClient, topics: Iterable[str]) -> dict[str, Configs]:
-    """In force, without Kafka's defaults. Topics without an answer are absent."""
+    """Configs in force, without Kafka's defaults. Topics without an answer are absent."""
     found = client.describe_configs([(TOPIC, topic) for topic in sorted(topics)])
     return {
         topic: {one.name: one.value for one in configs if one.value is not None}
@@ -118,7 +118,7 @@ def held_warning(
 
 
 def _listed(name: TopicPartition, target: list[int], before: list[int], lists: Mapping[str, Named]) -> Iterator[_Held]:
-    """Those that get a copy, and those that may send it."""
+    """The brokers that get a copy, and those that may send it, where a list names them."""
     adding = [broker for broker in target if broker not in before]
     for rate, brokers in ((LEADER_RATE, before), (FOLLOWER_RATE, adding)):
         found = lists[rate]

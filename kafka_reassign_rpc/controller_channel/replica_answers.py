@@ -87,7 +87,7 @@ class ReplicaAnswers:
         return self._kept_logs.keys()
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Of these partitions (None: of all), the refused replicas whose logs stay."""
+        """The refused replicas of these partitions (None: of all) whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)

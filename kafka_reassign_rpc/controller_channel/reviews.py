@@ -51,7 +51,7 @@ class Reviewed(NamedTuple):
 
 
 class Reviews:
-    """Of one registration of a broker."""
+    """The reviews of one registration of a broker."""
 
     def __init__(
         self,

@@ -52,8 +52,8 @@ def unassigned(
 
 
 def is_unassigned(cluster: Cluster, broker: int, name: TopicPartition, *, is_refused: bool = False) -> bool:
-    """A topic in deletion stops its replicas itself. While a znode is unreadable unknown; nor where the leader is
-    no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
+    """A topic in deletion stops its replicas itself. While a znode is unreadable nothing counts as unassigned; nor
+    where the leader is no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
     """
     topic = cluster.topics.get(name.topic)
     if topic is None or topic.deleting or name.topic in cluster.unreadable or name.partition in topic.unreadable:

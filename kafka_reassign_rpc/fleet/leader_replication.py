@@ -211,7 +211,7 @@ class LeaderReplication:
                 replica = self._table.online.get(name)
                 error = self._refusal(replica, follower, added.leader_epoch)
                 if error or replica is None:
-                    # What it has announced before holds no more: a later answer must not fence that.
+                    # What it announced before is no longer valid: a later answer must not fence that.
                     self._drop(session, follower, name, session.last_heard)
                     answers[name] = (error, 0, 0)
                     continue

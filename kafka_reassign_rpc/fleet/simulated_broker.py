@@ -427,7 +427,7 @@ class SimulatedBroker:
         return ConfigLayers(own, await self.configs.get(BROKERS, DEFAULT), self.static_configs)
 
     async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:  # noqa: ARG002
-        """Only this broker: a stock broker looks at nothing but its own configuration."""
+        """Only this broker: a stock broker looks only at its own configuration."""
         layers = await self.topic_layers()
         tiered = flag(layers.static.get(TIERED_STORAGE, "false"))
         return LiveBrokers((layers.effective(),), tiered_storage=tiered is True)

@@ -17,7 +17,7 @@ secret_file_findings
 certificate_findings
                  whether brokers and clients would take the server's certificates (pure)
 broker_principals
-                 as whom brokers come to their controller
+                 the principals with which brokers come to their controller
 cures            the commands that cure what is found, as they can be run (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
 own_znodes       the znodes of this product that exist, and what of others is below them

@@ -125,7 +125,7 @@ def _places(found: Mapping[tuple[str, int], Sequence[int]]) -> str:
 
 
 def controller_ids(state: FoundState, answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """Those of KRaft controllers, as far as brokers have them in their properties."""
+    """Ids of KRaft controllers that brokers or servers have too, as far as brokers know them by their properties."""
     voters = {id_ for one in answers for id_ in _voters(one)}
     brokers = sorted(voters & _brokers(state))
     ours = sorted(voters & {id_ for name in state.taken_ids if (id_ := number(name, 0, INT32)) is not None})

@@ -159,7 +159,7 @@ def _principal(options: ParsedOptions) -> str | None:
 
 
 def _is_of(event: Event, principal: str) -> bool:
-    """It asked for this, or for the move that has ended."""
+    """Whether the principal asked for this, or for the move that has ended."""
     before = event.get("requested_by", "")
     return event.get("principal") == principal or before == principal or before.startswith(f"{principal} ")
 

@@ -9,7 +9,7 @@ ANSWER_MS = 2_000
 
 
 def leader_sizes(client: ReassignmentClient, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """In bytes, where the leader reports them."""
+    """Sizes in bytes, where the leader reports them."""
     asked: dict[int, list[TopicPartition]] = {}
     for name, leader in leaders.items():
         if leader >= 0:

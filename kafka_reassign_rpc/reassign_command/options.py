@@ -235,7 +235,7 @@ class ParsedOptions:
         return found[0]
 
     def with_connection(self, server: str | None, config: str | None) -> Self:
-        """These where the command line names no other. The values are those of the environment."""
+        """With the environment's connection, where the command line names none."""
         if server is not None and not (self.has("bootstrap-server") or self.has("bootstrap-controller")):
             self.values["bootstrap-server"] = [server]
         if config is not None:

@@ -58,7 +58,7 @@ def is_of_providers(name: str) -> bool:
 
 
 def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
-    """Those from which `resolved` would bring the values, each once. Reads nothing."""
+    """The files from which `resolved` would read values, each once. Reads nothing."""
     found: dict[Path, None] = {}
     for value in values.values():
         for variable in _variables(value):

@@ -76,7 +76,7 @@ def of_settings_file(path: str, named_by: str, properties: Mapping[str, object])
 
 
 def readable(files: Iterable[SecretFile]) -> list[ReadableSecret]:
-    """Those that others may read, each once, without missing ones."""
+    """The files that others may read, each once, without missing ones."""
     first: dict[Path, SecretFile] = {}
     for file in files:
         first.setdefault(file.path, file)

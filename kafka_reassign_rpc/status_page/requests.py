@@ -63,7 +63,7 @@ class Parameters:
         return found
 
     def brokers(self, name: str) -> frozenset[int]:
-        """At least one."""
+        """The ids of a parameter, at least one. Raises BadParameter."""
         value = self._values.get(name, "")
         found = None if len(value) > LONGEST_QUERY else parse_brokers(value)
         if not found:

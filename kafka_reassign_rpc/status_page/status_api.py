@@ -110,7 +110,7 @@ class StatusApi:
         }
 
     async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
-        """In full, whatever the page shows: HTTP's status code, and JSON."""
+        """HTTP's status code and JSON; in full, whatever the page shows."""
         answers: dict[str, Callable[[Given], Awaitable[HttpPage]]] = {
             "status": self._status_document,
             "moves": self._moves_document,

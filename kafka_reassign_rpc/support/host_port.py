@@ -1,6 +1,6 @@
 """HOST:PORT as Kafka reads it (Utils.getHost and getPort): `b1:9092`, `[fe80::1%lo]:9092`, `::ffff:127.0.0.1:9092`.
 
-All commands and settings read their addresses so, but for `zookeeper.connect`: that is read as ZooKeeper's client does.
+All commands and settings read addresses this way, except `zookeeper.connect`, which is read as ZooKeeper's client does.
 """
 
 import re

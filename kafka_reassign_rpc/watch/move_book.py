@@ -50,7 +50,7 @@ class _Move:
 
 
 class MoveBook:
-    """Of one cluster. Give it every look with `observe`."""
+    """The moves of one cluster. Give it every look with `observe`."""
 
     def __init__(self) -> None:
         self._moves: dict[TopicPartition, _Move] = {}
@@ -67,7 +67,7 @@ class MoveBook:
 
     @property
     def topics(self) -> set[str]:
-        """Of moves whose outcome is not known yet."""
+        """The topics of moves whose outcome is not known yet."""
         return {name.topic for name in self._moves}
 
     def observe(

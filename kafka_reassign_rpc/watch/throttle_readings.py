@@ -60,7 +60,7 @@ class ThrottleReadings:
         }
 
     def known(self, cluster: Cluster) -> set[int]:
-        """That there was no throttle before a move began is not worth anything."""
+        """Brokers whose throttles are known. A reading from before a move, without a throttle, does not count."""
         return set(self.told - (self._begun.keys() - throttled(cluster)))
 
     def outdated(self, cluster: Cluster) -> set[int]:

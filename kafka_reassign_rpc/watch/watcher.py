@@ -431,7 +431,7 @@ class Watcher:
             self._unseen.put(Ask.CONFIGS, told_configs.lacking(self._configs_told, self._other_configs))
 
     async def _ask_for_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> list[Answer]:
-        """Each broker for its own, as soon as it is free."""
+        """Asks each broker for its own configs, as soon as it is free."""
         self._owed &= cluster.brokers.keys()
         for broker in [one for one in self._owed if self._questions.is_free(one)]:
             self._owed.discard(broker)

@@ -43,7 +43,7 @@ def encode_last_control(last: LastControl) -> bytes:
 
 
 def write(last: LastControl, *, exists: bool) -> Op:
-    """Of a controller: its epoch fences the write."""
+    """Only a controller writes it: its epoch fences the write."""
     data = encode_last_control(last)
     return SetData(PATH, data, -1) if exists else Create(PATH, data)
 

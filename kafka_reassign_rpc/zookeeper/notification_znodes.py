@@ -40,6 +40,6 @@ def encode_log_dir_event(broker: int) -> bytes:
 
 
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
-    """Each once, in their order. Raises BadZnode."""
+    """The partitions of a notification, each once, in their order. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions
     return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

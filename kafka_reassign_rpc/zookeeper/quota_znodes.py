@@ -98,7 +98,7 @@ class QuotaStore:
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:
-        """Those with these types that may have configs; one with a name of `exact` may not exist."""
+        """The entities of these types that may have configs; one with a name of `exact` may not exist."""
         entities: list[QuotaEntity] = [()]
         for kind in shape:
             if kind in exact:

@@ -79,7 +79,7 @@ def parse_every_field(data: bytes) -> object:
 
 
 def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
-    """Of what `parse_every_field` has found. Raises Undecodable."""
+    """Decodes one value that `parse_every_field` has found. Raises Undecodable."""
     try:
         return decoder.decode(json.dumps(value))
     except Exception as error:

@@ -97,7 +97,7 @@ OWN = (
     REASSIGNMENT_SERVER_IDS,
     RECEIPTS,
 )
-"""The znodes that a server of this product creates at its start besides those."""
+"""The znodes that a server of this product also creates at its start."""
 
 LAST_SEQUENCE = 10**10 - 1
 """The last number with the ten digits of a sequential znode's name."""

@@ -75,7 +75,7 @@ class Receipt:
 
 
 class Receipts:
-    """Those of a client that are free; `parent_of`: the session that has seen their parent."""
+    """The free receipts of a client; `parent_of`: the session that has seen their parent."""
 
     def __init__(self) -> None:
         self.free: list[Receipt] = []

@@ -85,7 +85,7 @@ def test_sv_5_brokers_whose_principal_may_not_act_are_unsafe() -> None:
 def test_sv_5_who_authenticates_is_unknown_without_settings_of_a_broker() -> None:
     (found,) = judged(authorizer(), {**HAVE, "inter.broker.listener.name": "SECURE"})
     assert found[0] is Level.WARNING
-    assert found[1].startswith("as whom broker 1 would come is not known here (no --kafka-config has the login")
+    assert found[1].startswith("the principal of broker 1 is not known here (no --kafka-config has the login")
 
 
 IN = {**HAVE, "inter.broker.listener.name": "SECURE", "sasl.mechanism.inter.broker.protocol": "PLAIN"}

@@ -14,7 +14,7 @@ GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
 KEYTAB, CACHE = "KRB5_CLIENT_KTNAME", "KRB5CCNAME"
 _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
-"""The name of this process's own cache begins so; the principal follows."""
+"""How the name of this process's own cache begins; the principal follows."""
 
 
 def prepare(entry: JaasEntry, place: str) -> None:

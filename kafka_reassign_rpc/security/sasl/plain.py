@@ -68,7 +68,7 @@ class PlainSaslServer:
 
 
 class PlainPasswords:
-    """Of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
+    """The users of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._digests = {user: _digest(password) for user, password in passwords.items()}

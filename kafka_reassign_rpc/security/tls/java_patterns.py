@@ -76,7 +76,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
 
 
 def _posix_class(text: str, at: int) -> tuple[str, int] | None:
-    r"""The characters of `\p{Alpha}` and its like, and where it ends."""
+    r"""The characters of a class such as `\p{Alpha}`, and where it ends."""
     named = re.match(r"\\p\{(\w+)\}", text[at:])
     if named is None or named[1] not in _POSIX:
         return None

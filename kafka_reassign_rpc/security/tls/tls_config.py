@@ -124,7 +124,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """Such as `User:CN=alice`; ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
+        """The principal of a certificate (DER), as `User:CN=alice`; ANONYMOUS without one. Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:
