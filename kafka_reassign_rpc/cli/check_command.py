@@ -26,7 +26,7 @@ from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
-HELP = "look whether a server could control a cluster, it could migrate to KRaft, or brokers may go; changes nothing"
+HELP = "look whether a server could control a cluster, whether it could migrate to KRaft, or whether brokers may go"
 USAGE = (
     "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--for-kraft | --without 3,7] [--json]"
     " [--SETTING VALUE …]"

@@ -138,7 +138,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         "controller.quota.window.num",
         whole(1, MOST_WINDOWS),
         _LIMITS.controller_quota_windows.number,
-        "The windows of controller_mutation_rate: what a client has not created or deleted in all of them, it may at"
+        "The windows of controller_mutation_rate: what a client has not used in all of them it may use at"
         f" once. At most {MOST_WINDOWS}.",
         group=CONNECTIONS,
         metavar="WINDOWS",

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc health`: asks a server on this machine whether it lives."""
+"""`kafka-reassign-rpc health`: asks a server on this machine whether it is alive."""
 
 import argparse
 import ssl
@@ -20,16 +20,16 @@ from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 
-HELP = "ask a server on this machine whether it lives"
+HELP = "ask a server on this machine whether it is alive"
 USAGE = "kafka-reassign-rpc health [--pid PID] [--ready] [--config FILE] [--SETTING VALUE …]"
 DESCRIPTION = """\
 Asks a server on this machine for /health at its metrics.listener, for the health checks of containers and the like.
 --pid names the process of the server, whose own command line then says address and files; without it give the flags and
 files of `kafka-reassign-rpc serve`, and --watch for a `kafka-reassign-rpc watch`.
 
-It needs no password: a server that wants one lives. Only --ready needs a listener without metrics.users.file. Where the
-listener speaks TLS it shows the server's own certificate, which has to be one that the server trusts if clients need
-one.
+It needs no password: a server that asks for one is alive. Only --ready needs a listener without metrics.users.file.
+Where the listener speaks TLS it shows the server's own certificate, which has to be one that the server trusts if
+clients need one.
 """
 EPILOG = """\
 exit codes: 0 the server lives (with --ready: is ready), 1 it does not or does not answer in time, 2 wrong flags or

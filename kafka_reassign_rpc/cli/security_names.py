@@ -107,7 +107,7 @@ def _why_unused(name: str, around: Surroundings) -> str:
     if of_acls or name in _BROKERS_OWN or name.startswith(_OF_TIERED_STORAGE):
         return ""
     if name in around.elsewhere:
-        return "it has no effect here, since it is this server's own: it belongs into the file of --config"
+        return "it has no effect here, since it is this server's own: it belongs in the file of --config"
     return _unknown(name, {*around.own, *around.elsewhere})
 
 

@@ -45,7 +45,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         (),
         "Names in --kafka-config that may stay although neither Kafka nor this server knows them, such as those of"
         " plug-ins of brokers: confluent.*. Any other name that means security (listener.name.*, ssl, sasl, authorizer,"
-        " super users) and that nothing would use ends the start, because a slip of the pen there lets anybody in.",
+        " super users) and that nothing would use ends the start, because a typing mistake there lets anybody in.",
         group=KAFKA_CONFIG,
         metavar="NAME[,…]",
         default_words="none",

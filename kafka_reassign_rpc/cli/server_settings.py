@@ -171,7 +171,7 @@ SETTINGS: tuple[Setting, ...] = (
         "authorizer.zookeeper.url",
         zookeeper_connect,
         None,
-        "The ZooKeeper with the ACLs, where that is not the cluster's. The server comes to it as to zookeeper.connect.",
+        "The ZooKeeper with the ACLs, where that is not the cluster's. The login is that of zookeeper.connect.",
         group=AUTHORIZATION,
         metavar="HOST:PORT[,…][/CHROOT]",
         default_words="zookeeper.connect",

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 if TYPE_CHECKING:
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
-HELP = "say by ZooKeeper who controls a cluster, since when, and what is under way"
+HELP = "say from ZooKeeper who controls a cluster, since when, and what is under way"
 DESCRIPTION = """\
 Reads from ZooKeeper who the controller is (a stock broker, a kafka-reassign-rpc server or a KRaft controller), where,
 since when and with which epoch; then shows what `kafka-reassign status` shows: problems, moves, brokers. This also

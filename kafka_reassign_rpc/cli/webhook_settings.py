@@ -72,7 +72,7 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         _urls,
         (),
         "Who is notified of what happens: URLs to which the controller, or watch, posts signed JSON. At most"
-        f" {MOST_URLS}, separated by commas. A URL that holds a token belongs into the file of --config: everybody can"
+        f" {MOST_URLS}, separated by commas. A URL that holds a token belongs in the file of --config: everybody can"
         " read a command line.",
         group=NOTIFICATIONS,
         metavar="URL[,…]",
