@@ -83,7 +83,7 @@ def last_lines(status: Status) -> Iterator[str]:
         return
     age = duration(max(0, status.at - last.at) / 1000)
     who = "" if last.server is None else f" by server {last.server}"
-    yield from fitted(f"Last known{who} {age} ago, at {utc_time(last.at)} UTC; it may be otherwise now:")
+    yield from fitted(f"Last known{who} {age} ago, at {utc_time(last.at)} UTC; it may have changed since:")
     for problem in last.problems:
         yield from fitted(f"  {'!!' if problem.level == 'wrong' else '!'} {_words(problem.text, LONGEST_PROBLEM)}")
     for line in (_health(last), _may_start(last), action_watch.headline(last), *_group_lines(last.groups or ())):

@@ -112,7 +112,7 @@ function notices() {
 
 // Only its age says what a state that was known once is still worth.
 function lastKnown() {
-  const last = notice(`Last known state, of ${time(shown.at)} UTC, ${duration(status.at - shown.at)} ago: it is shown in grey, and may be otherwise now.`, "warn");
+  const last = notice(`Last known state, of ${time(shown.at)} UTC, ${duration(status.at - shown.at)} ago: it is shown in grey, and may have changed since.`, "warn");
   return [last, ...shown.problems.map((one) => notice(`then: ${one.text}`, "old"))];
 }
 
