@@ -1,5 +1,5 @@
-"""Failed log dirs, logs of other topics. Each new answer checks two old ones, and forgets those whose replica or topic
-is gone: so there are never many more than the broker has replicas.
+"""What a broker has answered about its replicas: failed log dirs, logs of other topics. Each new answer checks two old
+ones, and forgets those whose replica or topic is gone: so there are never many more than the broker has replicas.
 """
 
 import logging

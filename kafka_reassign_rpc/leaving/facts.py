@@ -1,4 +1,4 @@
-"""What decides what is left to do. `preflight.own_znodes` says what is ours."""
+"""The facts from which `leave` decides what is left to do. `preflight.own_znodes` says what is ours."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

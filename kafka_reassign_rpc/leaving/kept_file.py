@@ -1,4 +1,4 @@
-"""The file of `--export` keeps what a stock controller has no place for.
+"""The file of `--export`, with what a stock controller has no place for.
 
     partitions   moves that waited and might start, in order, as for `kafka-reassign --reassignment-json-file`
     queue        all moves that waited, in order and with all that was said of them, as the znode

@@ -1,4 +1,5 @@
-"""As whom brokers come to their controller: by the settings of a broker, and by the certificate that each one shows.
+"""The principals with which brokers come to their controller: by the settings of a broker, and by the certificate that
+each one shows.
 
 `gather` reads the files; all else is pure. Source: NodeToControllerChannelManager, ChannelBuilders, JaasContext,
 DefaultKafkaPrincipalBuilder (Kafka 3.9).

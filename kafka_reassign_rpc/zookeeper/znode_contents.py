@@ -1,4 +1,4 @@
-"""The contents of Kafka's znodes but those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
+"""The contents of Kafka's znodes, except those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for content that Kafka would not have written;
 the caller goes on without that znode.

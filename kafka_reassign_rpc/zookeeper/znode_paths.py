@@ -1,4 +1,4 @@
-"""All relative to the chroot."""
+"""The paths of znodes, relative to the chroot."""
 
 import re
 

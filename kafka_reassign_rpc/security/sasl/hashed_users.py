@@ -1,4 +1,4 @@
-"""Users of PLAIN by hashes of their passwords, from a TOML file: no password lies on a disk.
+"""Users of PLAIN by hashes of their passwords, from a TOML file: no password is on a disk.
 
 alice = "salt=…,stored_key=…,server_key=…,iterations=…"
 
