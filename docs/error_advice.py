@@ -52,11 +52,11 @@ ADVICE = {
     "unless the server warns that the log stays: see [operations](operations.md#a-log-of-an-earlier-topic)",
     "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
     "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster: `access.denied` in the event"
-    " log tells which. A server without an authorizer answers so where brokers have one: start it with theirs",
+    " log says which. A server without an authorizer answers so where brokers have one: start it with theirs",
     "TopicAuthorizationFailed": "Give the client's principal the right on the topic: `access.denied` in the event log"
-    " tells which",
+    " says which",
     "GroupAuthorizationFailed": "Give the client's principal the right on the group: `access.denied` in the event log"
-    " tells which",
+    " says which",
     "TransactionalIdAuthorizationFailed": "Give the client's principal the right on the transactional id: WRITE for a"
     " producer, DESCRIBE to find its coordinator",
     "LeaderNotAvailable": "The server cannot read its topics while ZooKeeper is away. Clients ask again on their own",

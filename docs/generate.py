@@ -93,10 +93,10 @@ def settings_page() -> str:
         "kafka-configs.sh --bootstrap-server … --entity-type brokers --entity-name 1000 --alter --add-config"
         " failure.interval.ms=1800000\n"
         "```",
-        "1000 is the `broker.id` of any running server that the client can reach: all share one value. It stands in"
+        "1000 is the `broker.id` of any running server that the client can reach: all share one value. It is in"
         " `/admin/reassignment_settings` ([znodes](znodes.md)). Those that Kafka has too stay among the dynamic configs"
         " of all brokers (`--entity-default`): " + ", ".join(kafkas) + ".",
-        "A value holds that stands there; else one among the default configs of brokers, where earlier versions kept"
+        "A value there holds; else one among the default configs of brokers, where earlier versions kept"
         " them ([how they move](operations.md#settings-that-moved)); else that of the server's file or flag.",
         "No flag and no key of the file sets these:",
         "\n".join(
@@ -120,7 +120,7 @@ def metrics_page() -> str:
         " [Operations](operations.md#what-to-alarm-on) says which of them deserve an alarm.",
         "The same listener serves the [status page](operations.md#the-status-page) at `/`.",
         "`/health` answers 200 while the process works. `/ready` answers 200 while the server is the controller or"
-        " stands by for it, else 503 with the reason.",
+        " is ready to take over from it, else 503 with the reason.",
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. The Prometheus client adds `process_*`"
         " (CPU, memory, open files).",
         table(["metric", "kind", "labels", "meaning"], rows),
@@ -140,8 +140,8 @@ def events_page() -> str:
         " `--event-log-dir`, and for clients (`kafka-reassign events`, document `event_log` of"
         " [AskDocument](apis.md#documents-and-commands)). A field that does not apply"
         " is left out.",
-        "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: whoever"
-        " may not change anything cannot push out who did. Their numbers are those of one sequence, and readers get"
+        "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: one"
+        " without rights cannot push out changes. Their numbers are those of one sequence, and readers get"
         f" both in that order. Refusals have a limited rate: those of one address {OF_AN_ADDRESS.at_once} at once and"
         f" {OF_AN_ADDRESS.per_second} more each second, those of all addresses {OF_ALL_ADDRESSES.at_once} and"
         f" {OF_ALL_ADDRESSES.per_second}, those of znodes {OF_ZNODES.at_once} and {OF_ZNODES.per_second}. The others"
@@ -207,7 +207,7 @@ def errors_page() -> str:
         " answers carry a message that is more precise than the meaning here.",
         table(["error", "code", "retriable", "meaning in Kafka", "what to know or do"], rows),
         "## Messages of this product",
-        "Stock Kafka and its tools do not have these. `…` stands for what differs.",
+        "Stock Kafka and its tools do not have these. `…` means what differs.",
         table(["message", "what to know or do"], [list(row) for row in MESSAGES]),
         "## Exit codes",
         "Every command ends with 0 on success, 1 when it failed, 2 for wrong flags, settings or input, 130 on Ctrl-C."
@@ -293,8 +293,8 @@ def vendor_row(row: Row) -> list[str]:
     page = "[status-api.md](status-api.md)"
     asked = page if row.body is Parameters else names_of(row.body)
     answers = f"[{row.answers.__name__}](status-api.md#{row.answers.__name__.lower()})"
-    told = answers if row.body is Parameters else names_of(row.answers)
-    return [f"`{row.name}`", row.needs.name, asked, told, row.meaning]
+    answer = answers if row.body is Parameters else names_of(row.answers)
+    return [f"`{row.name}`", row.needs.name, asked, answer, row.meaning]
 
 
 def names_of(body: Any) -> str:

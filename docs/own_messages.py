@@ -1,4 +1,4 @@
-"""Messages of this product that stock Kafka does not have, and what to do about them. `…` stands for what differs.
+"""Messages of this product that stock Kafka does not have, and what to do about them. `…` means what differs.
 
 `tests/docs/test_generated.py` finds each of them in the code.
 """
@@ -43,8 +43,8 @@ MESSAGES = (
     ),
     (
         "Cannot execute because there is an existing partition assignment.",
-        "Other moves are in flight. `--additional` starts yours beside them, `--execute-queue` or `move --queue` lets"
-        " them wait",
+        "Other moves are in flight. `--additional` starts yours at the same time, `--execute-queue` or `move --queue`"
+        " lets them wait",
     ),
     (
         "Unknown broker id …",
@@ -87,7 +87,7 @@ MESSAGES = (
         "The move goes on. Choose a target with more replicas, or lower the config where that is meant",
     ),
     (
-        "warning: … held by a throttle that stands: …; …. --throttle sets another one",
+        "warning: … held by a throttle that is already set: …; …. --throttle sets another one",
         "The move goes on at that rate. Give `--throttle`, or take the replicas out of the lists of the topic",
     ),
     (

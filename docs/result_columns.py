@@ -14,7 +14,7 @@ _TIME = "ms since 1970 (UTC)"
 
 
 class ResultTable(NamedTuple):
-    """A table that `command --out` writes. Spark makes most of them, so the types stand here and not in the job:
+    """A table that `command --out` writes. Spark makes most of them, so the types are here and not in the job:
     `tests/pipeline/test_result_columns.py` compares them with the files.
     """
 
@@ -33,8 +33,8 @@ _NO_RATE = "no partition of the broker has such a rate"
 _NO_START = "its start is not in the events"
 _MOVE = (
     *_PARTITION,
-    Column("original", _IDS, "its replicas before the move", null="no event tells them"),
-    Column("target", _IDS, "its replicas after the move", null="no event tells them"),
+    Column("original", _IDS, "its replicas before the move", null="no event has them"),
+    Column("target", _IDS, "its replicas after the move", null="no event has them"),
     Column(
         "outcome",
         _TEXT,
@@ -215,7 +215,7 @@ RESULTS = (
         "a row for each outcome and route of moves",
         (
             Column("outcome", _TEXT, "see `moves`"),
-            Column("route", _TEXT, "the way by which they came; `unknown` where no event tells it"),
+            Column("route", _TEXT, "the way by which they came; `unknown` where no event has it"),
             Column("moves", _LONG, "how many there are"),
             Column("median_seconds", _FLOAT, "half of them took less", "s", "the duration of none is known"),
             Column("p95_seconds", _FLOAT, "95 of 100 took less", "s", "the duration of none is known"),
@@ -268,7 +268,7 @@ RESULTS = (
         "a row for each move, in the order of their starts",
         (
             *_PARTITION,
-            Column("id", _LONG, "the id of the move", null="no event tells it"),
+            Column("id", _LONG, "the id of the move", null="no event has it"),
             Column("route", _TEXT, "the way by which it came", null=_NO_START),
             *_REQUESTER,
             *_MOVE[2:6],
@@ -289,10 +289,10 @@ def results_page() -> str:
         "# Columns of results",
         "`kafka-reassign-rpc audit` and `history` write these tables as Parquet with `--out`, and print the first rows;"
         " `--json` has the same names ([pipeline](pipeline.md)). Columns may be added: programs leave out those that"
-        " they do not know. Under *null* stands what a null means; where nothing stands, there is none.",
+        " they do not know. The column *null* says what a null means; where it is empty, there is none.",
         "`plan combine` writes the tables of any other [plan](plans.md). `plan verify` and `plan show` print text or"
         " JSON and write no table.",
-        "`audit`, `history` and `plan` refuse a snapshot in which a partition stands twice (`export` writes none such):"
+        "`audit`, `history` and `plan` refuse a snapshot in which a partition is there twice (`export` writes none):"
         " bytes, replicas and leaders of its brokers, or its moves, would count twice.",
     ]
     for one in RESULTS:

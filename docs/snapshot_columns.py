@@ -10,7 +10,7 @@ def snapshots_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/pipeline/snapshots/snapshot_schema.py"),
         "# Columns of a snapshot",
         "`kafka-reassign-rpc export` writes these tables as Parquet ([pipeline](pipeline.md)). Columns may be added:"
-        " programs leave out those that they do not know. Under *null* stands what a null means; where nothing stands,"
+        " programs leave out those that they do not know. The column *null* says what a null means; where it is empty,"
         " there is none.",
     ]
     for name, columns in COLUMNS.items():

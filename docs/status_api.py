@@ -95,7 +95,7 @@ def status_api_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/core/status and kafka_reassign_rpc/status_page"),
         "# API of the status page",
         "A server with `metrics.listener` shows a page at `/`, and the same as JSON below `/api/v1/`. Both read and"
-        " change nothing. `status.page` says what they tell ([settings](settings.md#files-logs-and-metrics));"
+        " change nothing. `status.page` says what they show ([settings](settings.md#files-logs-and-metrics));"
         " [security](security.md) says who may read. Fields may be added within version 1: programs leave out what they"
         " do not know. [status-api.schema.json](status-api.schema.json) has the same as a JSON schema.",
         "`null` is what the server does not know, never 0. Times are ms since 1970 (UTC) by the clock of the server,"
@@ -116,7 +116,7 @@ def status_api_page() -> str:
         "| /api/v1/events | [Events](#events) | 403 | yes, of all servers |\n"
         "| /api/v1/history | [History](#history) | yes | empty |\n"
         "| /api/v1/clusters | [Clusters](#clusters) | as `status` | only of `watch` with several clusters |",
-        "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense or stands there"
+        "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense or is given"
         " twice, 401 without credentials where they are needed, 403, 404, 405, 503. The page, `/metrics`,"
         " `/health` and `/ready` read no parameters.",
         "## The stream",
@@ -126,7 +126,7 @@ def status_api_page() -> str:
         f" next one by itself. There are {MOST_VIEWERS} streams at a time; one more gets 503.",
         "## Who asked for a move",
         "No znode has that. The controller remembers it for moves that were asked for in its own term; for others"
-        " `who` is null, and the events tell, as long as some server keeps them.",
+        " `who` is null, and the events have it, as long as some server keeps them.",
         "## Many moves",
         "Order and sums of [Moves](#moves) are made again as often as costs 1 % of a core: at once with a few moves,"
         " about twice a minute with a hundred thousand; `listed_at` says when. The moves of a page are always as they"

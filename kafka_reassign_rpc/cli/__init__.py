@@ -8,7 +8,7 @@ sasl_settings, outward_settings)
                                           its parts
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
-security_names                            names that mean security and that nobody would use
+security_names                            names that mean security and that nothing would use
 zookeeper_access                          how check, leave and status reach a secured ZooKeeper
 secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs

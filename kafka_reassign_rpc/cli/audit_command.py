@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
 Reads snapshots that were taken over time (`export --watch` takes them) and shows:
-  - how evenly bytes, replicas and leaders are spread over the brokers, beside the targets that plans have
-  - how much each log dir holds beside its share, which have failed or are cordoned, and what `plan disks` would do
+  - how evenly bytes, replicas and leaders are spread over the brokers, with the targets that plans have
+  - how much each log dir holds and its share, which have failed or are cordoned, and what `plan disks` would do
   - which replication factors changed, when, and with --events who asked for it
   - which partitions have their replicas in fewer racks than possible, or more in one than needed
   - which partitions are under-replicated, and since when
@@ -35,7 +35,7 @@ example:    kafka-reassign-rpc audit --snapshots snapshots --events events --out
 """
 EMPTY = {
     "spread": "nothing",
-    "log_dirs": "no broker has told its own",
+    "log_dirs": "no broker has reported its own",
     "drift": "no replication factor has changed",
     "mixed": "no topic has several replication factors",
     "rack_violations": "none",

@@ -1,4 +1,4 @@
-"""The file of `--broker-weights`, for plans and audits: how much each broker should hold beside the others."""
+"""The file of `--broker-weights`, for plans and audits: how much each broker should hold compared with the others."""
 
 import argparse
 import csv
@@ -19,9 +19,9 @@ def add_broker_weights(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         _FLAG,
         metavar="FILE",
-        help="CSV with the columns broker,weight: how much each broker should hold beside the others; a column bytes, "
+        help="CSV with the columns broker,weight: how much each broker should hold next to the others; a column bytes, "
         "replicas, leaders or of a rate is for that measure alone (default: by the size of disks where all "
-        "brokers tell it, equally where not)",
+        "brokers report it, equally where not)",
     )
 
 

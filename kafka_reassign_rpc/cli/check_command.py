@@ -26,13 +26,13 @@ from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
-HELP = "look whether a server could control a cluster, it could migrate to KRaft, or brokers may go; changes nothing"
+HELP = "look whether a server could control a cluster, whether it could migrate to KRaft, or whether brokers may go"
 USAGE = (
     "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--for-kraft | --without 3,7] [--json]"
     " [--SETTING VALUE …]"
 )
 DESCRIPTION = """\
-Looks at a cluster before a server controls it: ZooKeeper, its ACLs and what stands in it; each broker; the present
+Looks at a cluster before a server controls it: ZooKeeper, its ACLs and its content; each broker; the present
 controller; and what a server would do first. It changes nothing. Run it on the server's host, with the flags and the
 configuration file of `kafka-reassign-rpc serve`.
 
@@ -100,7 +100,7 @@ def _broker_logins(values: dict[str, Any]) -> BrokerLogins:
 
 
 def _without(arguments: argparse.Namespace) -> frozenset[int]:
-    """Empty: nobody asks about brokers that go."""
+    """Empty: the check is not about brokers that go."""
     if arguments.without is None:
         return frozenset()
     if arguments.for_kraft:

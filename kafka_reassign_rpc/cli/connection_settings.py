@@ -128,7 +128,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         "quota.window.size.seconds",
         whole(1, LONGEST_WINDOW_S),
         _LIMITS.quota_windows.size_ms // 1000,
-        "Seconds of each of these windows. So long does a quota make a client wait at most. At most"
+        "Seconds of each of these windows, and the longest time that a quota makes a client wait. At most"
         f" {LONGEST_WINDOW_S}.",
         group=CONNECTIONS,
         metavar="SECONDS",
@@ -138,7 +138,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         "controller.quota.window.num",
         whole(1, MOST_WINDOWS),
         _LIMITS.controller_quota_windows.number,
-        "The windows of controller_mutation_rate: what a client has not created or deleted in all of them, it may at"
+        "The windows of controller_mutation_rate: what a client has not used in all of them it may use at"
         f" once. At most {MOST_WINDOWS}.",
         group=CONNECTIONS,
         metavar="WINDOWS",

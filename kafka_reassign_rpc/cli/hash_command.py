@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=ITERATIONS,
         metavar="COUNT",
-        help=f"rounds of the hash, {LEAST_ITERATIONS} to {MOST_OF_A_LINE}: more of them cost whoever guesses passwords"
-        " more time, and the server too (default: %(default)s)",
+        help=f"rounds of the hash, {LEAST_ITERATIONS} to {MOST_OF_A_LINE}: more of them slow down guesses of"
+        " passwords, and logins (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc health`: asks a server on this machine whether it lives."""
+"""`kafka-reassign-rpc health`: asks a server on this machine whether it is alive."""
 
 import argparse
 import ssl
@@ -20,16 +20,16 @@ from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 
-HELP = "ask a server on this machine whether it lives"
+HELP = "ask a server on this machine whether it is alive"
 USAGE = "kafka-reassign-rpc health [--pid PID] [--ready] [--config FILE] [--SETTING VALUE …]"
 DESCRIPTION = """\
 Asks a server on this machine for /health at its metrics.listener, for the health checks of containers and the like.
 --pid names the process of the server, whose own command line then says address and files; without it give the flags and
 files of `kafka-reassign-rpc serve`, and --watch for a `kafka-reassign-rpc watch`.
 
-It needs no password: a server that wants one lives. Only --ready needs a listener without metrics.users.file. Where the
-listener speaks TLS it shows the server's own certificate, which has to be one that the server trusts if clients need
-one.
+It needs no password: a server that asks for one is alive. Only --ready needs a listener without metrics.users.file.
+Where the listener speaks TLS it shows the server's own certificate, which has to be one that the server trusts if
+clients need one.
 """
 EPILOG = """\
 exit codes: 0 the server lives (with --ready: is ready), 1 it does not or does not answer in time, 2 wrong flags or
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command_line(pid: int) -> argparse.Namespace:
-    """Finds the flags of a running `serve` or `watch`, whatever has started it. Raises UsageError."""
+    """Finds the flags of a running `serve` or `watch`, however it was started. Raises UsageError."""
     try:
         with Path(f"/proc/{pid}/cmdline").open("rb") as file:
             words = file.read(LONGEST_COMMAND_LINE).decode(errors="surrogateescape").split("\0")[:-1]
@@ -110,7 +110,7 @@ def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
         raise UsageError("metrics.listener is not set: there is nothing to ask")
     host, port = values["metrics.listener"]
     if port == 0:
-        raise UsageError("metrics.listener has port 0: nobody knows where the server listens")
+        raise UsageError("metrics.listener has port 0: it is not known where the server listens")
     host = EVERY_ADDRESS.get(host, host)
     if values[PROTOCOL] == "PLAINTEXT":
         return HTTPConnection(host, port, timeout=seconds)
@@ -118,7 +118,7 @@ def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
         context = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), "")).load_client().context
     except BadSetting as error:
         raise UsageError(str(error)) from None
-    # Whoever listens at an address of this machine is asked for a word, and gets no secret.
+    # Any process that listens at an address of this machine is asked for a word, and gets no secret.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return HTTPSConnection(host, port, timeout=seconds, context=context)

@@ -61,7 +61,7 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         HOST_NAMES,
         host_names,
         frozenset(),
-        "Names by which /metrics, the status page and its API may be asked for where nobody logs in, beside IP"
+        "Names by which /metrics, the status page and its API may be asked for without a login, besides IP"
         " addresses, localhost, and the hosts of metrics.listener, listeners and advertised.listeners. Others get"
         " 421: a web page from elsewhere could read them through a browser (DNS rebinding). /health and /ready answer"
         " to any.",
@@ -73,8 +73,8 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         STATUS_PAGE,
         one_of("off", "counts", "full"),
         None,
-        "What the status page and its API tell at metrics.listener. off: there is none. counts: numbers alone, no names"
-        " of topics, principals, reasons or addresses. full: everything, to whoever may read from metrics.listener.",
+        "What the status page and its API show at metrics.listener. off: there is none. counts: numbers alone, no names"
+        " of topics, principals, reasons or addresses. full: everything, to all who may read from metrics.listener.",
         group=PROCESS,
         metavar="off|counts|full",
         default_words="full where metrics.users.file or client certificates say who may read, else counts",

@@ -43,7 +43,7 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
     """Reads a server.properties, and what `config.providers` brings into it. Raises UsageError.
 
     wanted         the names that are taken
-    of_listeners   the names that may stand behind `listener.name.<listener>.`
+    of_listeners   the names that may follow `listener.name.<listener>.`
     """
     try:
         data = read_bounded(Path(path), LARGEST_FILE)

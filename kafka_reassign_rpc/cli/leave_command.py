@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_command_config(parser, "a Java properties file with which --export asks the controller for its history")
     parser.add_argument(
-        "--without-history", action="store_true", help="--export does without the history that the controller tells"
+        "--without-history", action="store_true", help="--export does without the history that the controller has"
     )
     add_timeout(parser)
     add_access(parser)
@@ -159,7 +159,7 @@ async def _ask(question: str) -> bool:
 
 
 async def _answer() -> bytes:
-    """Reads standard input where Ctrl-C ends the wait: nobody can end that of a thread."""
+    """Reads standard input where Ctrl-C ends the wait: that of a thread cannot be ended."""
     answer = bytearray()
     if sys.stdin is None:
         return b""
@@ -211,7 +211,7 @@ def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts],
         limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}
         advice = "give --command-config FILE with the security of its clients, or --without-history"
         if not fitting:
-            raise Stopped(f"export: the controller has no listener of {protocol} that tells the history: {advice}")
+            raise Stopped(f"export: the controller has no listener of {protocol} that has the history: {advice}")
         try:
             configs = client_configs(fitting[0], properties, lambda _: None)
             async with AsyncReassignmentClient(**{**configs, **limits}) as client:
@@ -220,7 +220,7 @@ def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts],
                     for span in await client.history()
                 ]
         except (KafkaError, TimeoutError) as error:
-            raise Stopped(f"export: {fitting[0]} does not tell the history ({error}): {advice}") from error
+            raise Stopped(f"export: {fitting[0]} does not send the history ({error}): {advice}") from error
 
     return read
 

@@ -45,7 +45,7 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_without_effect(values: Mapping[str, Any], listener: str, protocol: str, cure: str) -> None:
-    """Raises UsageError for a setting of security of this listener that its protocol makes nothing of: whoever wrote it
+    """Raises UsageError for a setting of security of this listener that its protocol ignores: its author
     thinks that the door is closed. `kafka.config.other.names` may let it stay.
     """
     prefix = prefix_of(listener)

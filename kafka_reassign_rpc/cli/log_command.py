@@ -30,7 +30,7 @@ topic.
 Text shows the beginning of long payloads. --json has all: an object on each line, a payload that is no JSON as Base64.
 """
 EPILOG = """\
-exit codes: 0 the log was printed, 1 there is none, it cannot be read or nobody answers, 2 wrong flags
+exit codes: 0 the log was printed, 1 there is none, it cannot be read or no broker answers, 2 wrong flags
 example:    kafka-reassign-rpc log --bootstrap-server broker1:9092 --from 120 --follow
 """
 TOPIC = "__kafka_reassign"

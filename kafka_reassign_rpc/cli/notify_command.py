@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     config = webhook_config(read_settings(arguments, SETTINGS))
     if config is None:
-        raise UsageError(f"{URLS} is not set: there is nobody to notify")
+        raise UsageError(f"{URLS} is not set: there is no one to notify")
     return asyncio.run(_notify(config))
 
 

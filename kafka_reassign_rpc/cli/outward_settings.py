@@ -130,7 +130,7 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
         text_or_empty,
     ),
     *(
-        _switch(name, "Known, and refused where it is true: nothing finds out revoked certificates.")
+        _switch(name, "Known, and refused where it is true: nothing detects revoked certificates.")
         for name in zk.UNSUPPORTED
     ),
     _to_zookeeper(zk.SOCKET, f"Known; with TLS it can only be {zk.NETTY}.", "CLASS", "not set"),

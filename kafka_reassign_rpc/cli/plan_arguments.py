@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """`flags` are those beside the flags of all kinds."""
+    """`flags`: those of this kind, besides the flags of all kinds."""
 
     help: str
     example: str
@@ -175,7 +175,7 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
             "--max-bytes",
             default=-1,
             metavar="BYTES",
-            help="copy at most so many bytes in all, such as 500GB (default: no limit)",
+            help="copy at most this many bytes in all, such as 500GB (default: no limit)",
         )
     if "least-bytes" in flags:
         limits.add_argument(

@@ -109,7 +109,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         snapshot_files.check(job.snapshot)
         topics = chosen_topics(job.snapshot, job.goal.topics, excluded)
         job = job._replace(goal=msgspec.structs.replace(job.goal, topics=topics))
-    plan_input.check(job)  # what is wrong is told before the planner and matplotlib are imported, which takes seconds
+    plan_input.check(job)  # what is wrong is said before the planner and matplotlib are imported, which takes seconds
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.plans.plan_summary import lost_racks, outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report

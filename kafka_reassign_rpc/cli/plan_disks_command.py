@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--topics", None, "a,b", "only these topics, with patterns such as 'orders-*' (default: all topics)"),
         ("--exclude-topics", None, "a,b", "not these topics; patterns as of --topics"),
         ("--headroom", 0.05, "SHARE", "the part of each disk that the plan leaves free (default: %(default)s)"),
-        ("--max-bytes", None, "BYTES", "copy at most so many bytes on each broker (default: no limit)"),
+        ("--max-bytes", None, "BYTES", "copy at most this many bytes on each broker (default: no limit)"),
         ("--max-moves-per-broker", 5, "N", "the most moves of a broker at a time (default: %(default)s)"),
         ("--max-moves-per-batch", 1000, "N", "the most moves of a batch file (default: %(default)s)"),
         ("--bandwidth", 100_000_000, "BYTES/S", "bytes per second that a broker copies between its disks "
@@ -86,7 +86,7 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
             raise UsageError(
                 f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {told(text)}"
             )
-        path = f"/{'/'.join(filter(None, path.split('/')))}"  # as Java writes it, and so brokers tell it
+        path = f"/{'/'.join(filter(None, path.split('/')))}"  # as Java writes it, and so brokers report it
         paths = empty.setdefault(checked("--empty", whole(0, 2**31 - 1), broker), [])
         if path not in paths:
             paths.append(path)

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", choices=GROUPS, help="show no moves but their sums by topic, broker, reason, rule or batch"
     )
-    parser.add_argument("--limit", metavar="N", help="show at most so many moves or groups")
+    parser.add_argument("--limit", metavar="N", help="show at most this many moves or groups")
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,…]", help="compare with the cluster of these nodes")
     parser.add_argument("--command-config", metavar="FILE", help=PROPERTIES)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The settings of SASL on listeners, a part of the server's catalogue. Names and meanings are Kafka's, but for
+"""The settings of SASL on listeners, a part of the server's catalogue. Names and meanings are Kafka's, except
 sasl.plain.users.file."""
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Names of settings that mean security, and that nobody would use. Pure.
+"""Names of settings that mean security, and that nothing would use. Pure.
 
 A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, and so does not ask for certificates. Here
 such a name ends the start, unless the operator says that it may stay (`kafka.config.other.names`).
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.secrecy import told_name
 OTHER_NAMES = "kafka.config.other.names"
 
 _WORDS = ("ssl", "sasl", "authori", "super")
-"""A name that has one of these means security, in whatever case it is written."""
+"""A name that has one of these means security, in upper or lower case."""
 
 _OF_BROKERS_ALONE = {
     *("authorizer.class.name", "authorizer.zookeeper.max.in.flight.requests"),
@@ -32,7 +32,7 @@ _LIMITS = frozenset({"max.connection.creation.rate", "max.connections", "num.net
 _OF_A_LISTENER = frozenset({"connections.max.reauth.ms", "principal.builder.class", *_LIMITS})
 """What Kafka takes behind the prefix of a listener besides ssl.* and sasl.* (SocketServer, DynamicListenerConfig)."""
 _OF_ALL_BROKERS = ("sasl.mechanism.", "sasl.enabled.")
-"""Beginnings of names that Kafka reads for all listeners at once, but for sasl.enabled.mechanisms."""
+"""Beginnings of names that Kafka reads for all listeners at once, except sasl.enabled.mechanisms."""
 _OF_ANY_MECHANISM_TEXT = """
 connections.max.reauth.ms sasl.jaas.config sasl.login.callback.handler.class sasl.login.class
 sasl.server.callback.handler.class
@@ -52,7 +52,7 @@ _MECHANISMS = frozenset({"gssapi", "oauthbearer", "plain", "scram-sha-256", "scr
 class Surroundings(NamedTuple):
     """What a name has to fit to.
 
-    own            the names of settings that this server takes from where the name stands
+    own            the names of settings that this server takes from where the name is
     of_listeners   those that it takes behind the prefix of a listener
     listeners      the names of all listeners that there are, the server's and those of the broker, in small letters
     mechanisms     the mechanisms that the file enables besides Kafka's, in small letters
@@ -107,7 +107,7 @@ def _why_unused(name: str, around: Surroundings) -> str:
     if of_acls or name in _BROKERS_OWN or name.startswith(_OF_TIERED_STORAGE):
         return ""
     if name in around.elsewhere:
-        return "it has no effect here, since it is this server's own: it belongs into the file of --config"
+        return "it has no effect here, since it is this server's own: it belongs in the file of --config"
     return _unknown(name, {*around.own, *around.elsewhere})
 
 

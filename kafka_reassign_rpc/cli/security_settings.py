@@ -1,6 +1,6 @@
 """The settings of security, a part of the server's catalogue. Names and meanings are Kafka's.
 
-Passwords and keys stand in files alone: what a command line says, everybody on the machine can read.
+Passwords and keys are in files alone: everybody on the machine can read a command line.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         (),
         "Names in --kafka-config that may stay although neither Kafka nor this server knows them, such as those of"
         " plug-ins of brokers: confluent.*. Any other name that means security (listener.name.*, ssl, sasl, authorizer,"
-        " super users) and that nobody would use ends the start, because a slip of the pen there lets anybody in.",
+        " super users) and that nothing would use ends the start, because a typing mistake there lets anybody in.",
         group=KAFKA_CONFIG,
         metavar="NAME[,…]",
         default_words="none",
@@ -63,7 +63,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     _tls(
         "ssl.keystore.location",
         text,
-        "The file with the server's key and certificates: PEM, PKCS12 or JKS. Its bytes tell which. The server"
+        "The file with the server's key and certificates: PEM, PKCS12 or JKS, recognised by its bytes. The server"
         " looks for changes every 10 seconds; new connections get the new certificate.",
         "FILE",
         "not set; SSL and SASL_SSL listeners need it",

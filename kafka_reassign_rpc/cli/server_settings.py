@@ -144,7 +144,7 @@ SETTINGS: tuple[Setting, ...] = (
         " ZooKeeper that kafka-acls.sh writes. Brokers and server need the same.",
         group=AUTHORIZATION,
         metavar="CLASS",
-        default_words="none: whoever reaches the server may do everything, if no broker has one either",
+        default_words="none: any client may do everything, if no broker has one either",
         of_kafka=True,
     ),
     Setting(
@@ -171,7 +171,7 @@ SETTINGS: tuple[Setting, ...] = (
         "authorizer.zookeeper.url",
         zookeeper_connect,
         None,
-        "The ZooKeeper with the ACLs, where that is not the cluster's. The server comes to it as to zookeeper.connect.",
+        "The ZooKeeper with the ACLs, where that is not the cluster's. The login is that of zookeeper.connect.",
         group=AUTHORIZATION,
         metavar="HOST:PORT[,…][/CHROOT]",
         default_words="zookeeper.connect",
@@ -224,8 +224,8 @@ SETTINGS: tuple[Setting, ...] = (
         "refuse",
         "What a server without authorizer.class.name does where a broker has an authorizer, or may have one because no"
         " broker, or not every one, has said so yet. refuse: it does nothing that needs a right"
-        " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: whoever reaches it may do"
-        " what the brokers refuse, but for quotas, SCRAM credentials and ACLs.",
+        " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: any client may do"
+        " what the brokers refuse, except quotas, SCRAM credentials and ACLs.",
         group=CONTROLLER,
         metavar="refuse|ignore",
     ),
@@ -374,7 +374,7 @@ SETTINGS: tuple[Setting, ...] = (
         "event.log.refusals.files",
         whole(2),
         2,
-        "The number of files with refusals that the event log keeps besides those: refusals, which anybody can cause,"
+        "The number of files with refusals that the event log keeps as well: refusals, which anybody can cause,"
         " push no decision out. At least 2.",
         group=PROCESS,
         metavar="FILES",
@@ -383,7 +383,7 @@ SETTINGS: tuple[Setting, ...] = (
         "event.log.group.read",
         true_or_false,
         False,
-        "Whether the group of the event log's files may read them (modes 0640, and 0750 of the folder), beside their"
+        "Whether the group of event log files may read them (modes 0640, and 0750 of the folder), as well as their"
         " owner (0600, and 0700). The group is that of the process, or of the folder where that has the setgid bit.",
         group=PROCESS,
         metavar="true|false",

@@ -5,7 +5,7 @@ Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.r
 A flag wins over the environment variable that a few settings have, that over the file, and the file over
 server.properties (`--kafka-config`), of which only what concerns this server is taken. A secret has no flag. A file may
 also say `listener.name.<listener>.<setting>`. A blank is a value: for a setting of Kafka what Kafka makes of it
-(`security/blank_values.py`), for others what its parser does. The settings of the server stand in `server_settings.py`.
+(`security/blank_values.py`), for others what its parser does. The settings of the server are in `server_settings.py`.
 Sizes and durations may have a unit: 500MiB, 20s.
 """
 
@@ -292,13 +292,13 @@ def _read_toml(path: str) -> dict[str, Any]:
         raise UsageError(f"--config: {told_path(path)}: {error}") from None
     except OSError as error:
         raise UsageError(f"--config: cannot read {told_path(path)}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # beside TOML's own errors: an integer of thousands of digits
+    except (ValueError, RecursionError) as error:  # besides TOML's own errors: an integer of thousands of digits
         raise UsageError(f"--config: {told_path(path)} is not TOML{_place_of(error)}") from None
     return found
 
 
 def _place_of(error: Exception) -> str:
-    """Where TOML found it; what stands there may be a secret."""
+    """Where TOML found it; the text there may be a secret."""
     found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
     return "" if found is None else f": see {found[1]}"
 

@@ -27,18 +27,18 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 if TYPE_CHECKING:
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
-HELP = "say by ZooKeeper who controls a cluster, since when, and what is under way"
+HELP = "say from ZooKeeper who controls a cluster, since when, and what is under way"
 DESCRIPTION = """\
 Reads from ZooKeeper who the controller is (a stock broker, a kafka-reassign-rpc server or a KRaft controller), where,
 since when and with which epoch; then shows what `kafka-reassign status` shows: problems, moves, brokers. This also
-works while nobody controls the cluster, and changes nothing. `kafka-reassign status` asks the nodes, and so knows
+works while there is no controller, and changes nothing. `kafka-reassign status` asks the nodes, and so knows
 progress, self-healing, history and events, too.
 
 For a secured ZooKeeper give the files and flags of `serve`: --config, --kafka-config,
 --java-security-auth-login-config and others.
 """
 EPILOG = """\
-exit codes: 0 there is a controller, 1 there is none or nobody answers, 2 wrong flags
+exit codes: 0 there is a controller, 1 there is none or ZooKeeper does not answer, 2 wrong flags
 example:    kafka-reassign-rpc status --zookeeper-connect zk1:2181/kafka --json
 """
 
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def document(status: ClusterStatus) -> dict[str, Any]:
-    """That of `kafka-reassign status`, with what ZooKeeper alone tells."""
+    """The document of `kafka-reassign status`, and what only ZooKeeper has."""
     from kafka_reassign_rpc.reassign_command import action_status
 
     controller = cluster_status.controller_document(status.controller)

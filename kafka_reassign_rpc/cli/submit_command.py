@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lift-stricter",
         action="store_true",
-        help="with --throttle: where a stricter rate stands on a broker or for all brokers, the throttle takes its "
+        help="with --throttle: where a broker, or all brokers, have a stricter rate, the throttle takes its "
         "place, and that rate comes back when the moves end",
     )
     parser.add_argument(

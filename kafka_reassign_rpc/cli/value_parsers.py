@@ -172,7 +172,7 @@ def of_kind(kind: Kind) -> Callable[[Any], Any]:
 
 
 def client_auth(value: Any) -> str:
-    """One of Kafka's three words, in whatever case (SslClientAuth.forConfig). A slip ends the start also where no
+    """One of Kafka's three words, in upper or lower case (SslClientAuth.forConfig). A slip ends the start also where no
     listener has TLS yet."""
     return one_of("required", "requested", "none")(str(value).lower())
 
@@ -194,7 +194,7 @@ def zookeeper_connect(value: Any) -> str:
 
 
 def host_and_port(value: Any) -> tuple[str, int]:
-    """`HOST:PORT`; an IPv6 address stands in brackets."""
+    """`HOST:PORT`; an IPv6 address is in brackets."""
     place = _place(text(value))
     if place is None:
         raise ValueError(f"expected HOST:PORT, got {told(value)}")
@@ -222,7 +222,7 @@ def host_names(value: Any) -> frozenset[str]:
 
 
 def counts_by_address(value: Any) -> dict[str, int]:
-    """`IP:COUNT,…` as counts by IP address. An IPv6 address may stand in brackets."""
+    """`IP:COUNT,…` as counts by IP address. An IPv6 address may be in brackets."""
     found = {}
     for part in text_or_empty(value).split(","):
         if not part.strip():
@@ -245,5 +245,5 @@ def listeners(value: Any) -> tuple[Endpoint, ...]:
             raise ValueError(f"expected NAME://HOST:PORT, got {told(part.strip())}")
         found.append(Endpoint(name.upper(), NO_PROTOCOL, *place))
     if len({endpoint.listener for endpoint in found}) != len(found):
-        raise ValueError("a listener's name stands twice")
+        raise ValueError("a listener's name is there twice")
     return tuple(found)

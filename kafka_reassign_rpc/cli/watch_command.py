@@ -48,7 +48,7 @@ _TAKEN = (
     *("metrics.", "listener.name.metrics.", "status.page", "event.log.", "webhook.", "log.", "ssl."),
     *("kafka.config.other.names", CORE_DUMPS, "loop", BOOTSTRAP, COMMAND_CONFIG, CLUSTERS),
 )
-"""How the names of settings begin that mean something to whoever only looks."""
+"""How the names of settings begin that mean something to a process that only looks."""
 WATCH_SETTINGS = tuple(one for one in SETTINGS_OF_WATCH if one.name.startswith(_TAKEN))
 NAMED = 10
 PATIENCE_MS = 10_000
@@ -107,7 +107,7 @@ def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCl
         return [WatchedCluster("", bootstrap, config)]
     if {BOOTSTRAP, COMMAND_CONFIG} & {*values[GIVEN]}:
         raise UsageError(
-            f"{file} has [[cluster]]: its bootstrap-server and command-config stand there, and neither in flags nor in"
+            f"{file} has [[cluster]]: its bootstrap-server and command-config belong there, and neither in flags nor in"
             f" keys ({BOOTSTRAP}, {COMMAND_CONFIG})"
         )
     return named  # type: ignore[no-any-return]
@@ -134,7 +134,7 @@ def _configs(cluster: WatchedCluster) -> dict[str, Any]:
 
 
 def _event_log(values: dict[str, Any], cluster: str) -> EventLog | None:
-    """Of several clusters each has a directory of its own, of its name."""
+    """The event log. Where there are several clusters, each has a directory with its name."""
     if not values["event.log.dir"]:
         return None
     return EventLog(

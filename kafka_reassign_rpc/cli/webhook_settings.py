@@ -72,11 +72,11 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         _urls,
         (),
         "Who is notified of what happens: URLs to which the controller, or watch, posts signed JSON. At most"
-        f" {MOST_URLS}, separated by commas. A URL that holds a token belongs into the file of --config: everybody can"
+        f" {MOST_URLS}, separated by commas. A URL that holds a token belongs in the file of --config: everybody can"
         " read a command line.",
         group=NOTIFICATIONS,
         metavar="URL[,…]",
-        default_words="nobody",
+        default_words="none",
     ),
     Setting(
         WEBHOOK_SECRET,
@@ -91,8 +91,8 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         EVENTS,
         _kinds,
         frozenset(DEFAULT_KINDS),
-        "Which events are told, by their names in the event log, separated by commas: heal.* stands for all that begin"
-        " so, and default for the default.",
+        "Which events are sent, by their names in the event log, separated by commas: heal.* means all that begin so,"
+        " and default for the default.",
         group=NOTIFICATIONS,
         metavar="NAME[,…]",
         default_words=", ".join(DEFAULT_KINDS),
@@ -128,7 +128,7 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
 
 
 def webhook_config(values: Mapping[str, Any]) -> WebhookConfig | None:
-    """What notifications need; None where nobody is notified. Reads the files. Raises UsageError."""
+    """What notifications need; None where there is none to notify. Reads the files. Raises UsageError."""
     urls: tuple[str, ...] = values[URLS]
     if not urls:
         lonely = next((name for name in (WEBHOOK_SECRET, CA_FILE) if values[name] is not None), None)

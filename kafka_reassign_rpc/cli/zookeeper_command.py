@@ -13,7 +13,7 @@ from kafka_reassign_rpc.cli.long_running import (
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 
-HELP = "run a real ZooKeeper; it needs nothing but Java"
+HELP = "run a real ZooKeeper; it needs only Java"
 DESCRIPTION = """\
 Runs a real ZooKeeper server as a child process, from the jars that come with pyspark. It keeps its data in --data-dir.
 It needs Java 17 or later (from JAVA_HOME or PATH).

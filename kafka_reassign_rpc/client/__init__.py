@@ -19,7 +19,7 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     cordon_calls, hold_calls           brokers that get no new replica; moves that wait to be released
     history_calls                      figures of the past
     status_calls                       the status document
-    stock_cluster                      the same made from what a stock controller tells
+    stock_cluster                      the same made from the answers of a stock controller
     controller_state_calls             what the controller alone knows of brokers
     running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
@@ -27,13 +27,13 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     metadata_calls                     nodes, without fenced ones, and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
-    told_configs                       what brokers tell of configs
+    told_configs                       what brokers say of configs
     log_dir_calls                      sizes of replicas, and moves between log dirs
     rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     pace                               how often to look at a cluster, so that it costs little
-    broker_questions                   what only one broker can tell, asked beside a loop of looks
+    broker_questions                   what only one broker knows, asked while a loop of looks goes on
     why_no_answer                      whether a node is to blame, or no controller is active
     request_routing                    which node gets a request, in which version, and when it is repeated
     node_questions                     who is there, who controls, which versions a node serves

@@ -246,7 +246,7 @@ class AsyncReassignmentClient:
         topics: Iterable[str] | None = None,
         partitions: Iterable[tuple[str, int]] | None = None,
     ) -> ThrottledMoves:
-        """Give moves, in flight and waiting, a throttle lease of so many bytes/s, or none (0).
+        """Give moves, in flight and waiting, a throttle lease in bytes/s, or none (0).
 
         Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
         `self.healing.throttle`. Raises UnsupportedHere.
@@ -264,7 +264,7 @@ class AsyncReassignmentClient:
 
     async def status(self) -> Status:
         """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
-        controller does not tell it.
+        controller does not report it.
         """
         return await self._run(status_calls.document, "status", Status)
 
@@ -357,7 +357,7 @@ class AsyncReassignmentClient:
         return await self._run(cordon_calls.can_cordon)
 
     async def settings(self) -> list[ServerSetting]:
-        """The settings of all servers by name: values in force, and where they stand. Raises UnsupportedHere."""
+        """The settings of all servers by name: values in force, and where they are set. Raises UnsupportedHere."""
         return await self._run(settings_calls.settings)
 
     async def change_settings(self, changes: Mapping[str, str | None]) -> None:
@@ -433,7 +433,7 @@ class AsyncReassignmentClient:
         return await self._run(kraft_calls.describe_quorum, named)
 
     async def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
-        """What KRaft tells of lost brokers and of moving partitions without a leader; and what of it cannot be seen.
+        """What KRaft knows of lost brokers and of moving partitions without a leader; and what of it cannot be seen.
         `quiet_s`: see `Quorum`.
         """
         return await self._run(kraft_calls.kraft_facts, cluster, quiet_s)

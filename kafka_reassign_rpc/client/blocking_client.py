@@ -142,7 +142,7 @@ class _LoopThread:
         self._thread.start()
 
     def run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        """Whatever ends the wait, such as Ctrl-C, ends the coroutine too."""
+        """What ends the wait, such as Ctrl-C, ends the coroutine too."""
         if os.getpid() != self._process:
             raise RuntimeError("a client has no connections in a child process: make one there")
         with self._lock:

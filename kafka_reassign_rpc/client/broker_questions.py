@@ -1,4 +1,4 @@
-"""A broker has one question at a time, nobody waits for one that has been late, and one that does not answer is asked
+"""A broker has one question at a time. One that has been late is not waited for, and one that does not answer is asked
 again after a pause that grows.
 """
 
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 ANSWER_S = 5.0
-"""A question without an answer for so long counts as one that has none."""
+"""After these seconds without an answer a question counts as unanswered."""
 WAIT_S = 1.0
 """How long a look waits for answers. A later one is in a later look: those of other brokers do not wait for it."""
 NO_ANSWER = f"It did not answer within {ANSWER_S:g} s."
@@ -110,7 +110,7 @@ class BrokerQuestions:
         self._late &= {*now}
 
     async def close(self) -> None:
-        """What they have found by now is of use to nobody, an error neither."""
+        """Results and errors of questions under way are dropped."""
         tasks = [one.task for one in self._asked.values()]
         self._asked = {}
         for task in tasks:

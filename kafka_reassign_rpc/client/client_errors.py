@@ -45,7 +45,7 @@ class NoActiveController(Unreachable):
 
 
 class NotSent(KafkaError):
-    """The request changes something, and whoever sends it may not any more (`MaySend`). Nothing was sent."""
+    """The request changes something, which its sender may not do any more (`MaySend`). Nothing was sent."""
 
     code = 41
     default_message = "Nothing was sent: this server may no longer be the one that controls the moves."

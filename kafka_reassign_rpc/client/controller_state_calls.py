@@ -3,7 +3,7 @@ from kafka_reassign_rpc.client.vendor_calls import ask_document
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 
 NO_STATE = (
-    "The controller does not tell its version, leases and shutdowns: that needs a kafka-reassign-rpc server of this"
+    "The controller does not report its version, leases and shutdowns: that needs a kafka-reassign-rpc server of this"
     " version."
 )
 

@@ -1,5 +1,5 @@
-"""By a setting of all servers (KIP-236). `/admin/reassign_cancel` disables reassignments too, and only a ZooKeeper
-client can delete it.
+"""Calls that disable and enable reassignments, by a setting of all servers (KIP-236). `/admin/reassign_cancel` disables
+them too, and only a ZooKeeper client can delete it.
 """
 
 from kafka_reassign_rpc.client.reassignment_calls import require

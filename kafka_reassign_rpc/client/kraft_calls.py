@@ -24,13 +24,13 @@ from kafka_reassign_rpc.support.counted import first_of
 _MOST_PAGES = 20
 """Each answer has up to 2,000 partitions (`max.request.partition.size.limit`)."""
 _MOST_TOPICS = 100
-"""Only so many topics are asked about."""
+"""How many topics are asked about at most."""
 _TELLS_FENCED = 2
 """The version of DescribeCluster."""
 
 
 class RegisteredBroker(NamedTuple):
-    """`fenced`: it leads nothing and joins no ISR; None before Kafka 4.0, which does not tell."""
+    """`fenced`: it leads nothing and joins no ISR; None before Kafka 4.0, which does not say."""
 
     node: ClusterNode
     fenced: bool | None
@@ -86,7 +86,7 @@ async def kraft_facts(router: RequestRouter, cluster: Cluster, quiet_s: Mapping[
     fenced: frozenset[int] = frozenset()
     if any(broker not in cluster.brokers for broker in cluster.failed):
         try:
-            fenced = frozenset(one for one, told in (await registered_brokers(router)).items() if told.fenced)
+            fenced = frozenset(one for one, broker in (await registered_brokers(router)).items() if broker.fenced)
         except KafkaError as error:
             why.append(f"Which lost brokers are fenced is not seen: {error.message}")
     led_by_nobody = [topic for topic, _ in zip(_without_leader(cluster), range(_MOST_TOPICS), strict=False)]
@@ -96,7 +96,7 @@ async def kraft_facts(router: RequestRouter, cluster: Cluster, quiet_s: Mapping[
             eligible = await eligible_replicas(router, led_by_nobody)
         except KafkaError as error:
             why.append(
-                f"Eligible leader replicas are not seen (the operation DESCRIBE on topics tells them): {error.message}"
+                f"Eligible leader replicas are not seen (the operation DESCRIBE on topics shows them): {error.message}"
             )
     return KRaftFacts(fenced, quiet_s, eligible), first_of(why, 2, between="; ")
 
@@ -122,10 +122,10 @@ async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroke
     except UnsupportedHere:
         return {}
     raise_for(answer.error_code, answer.error_message)
-    tells = (answer.version or 0) >= _TELLS_FENCED
+    has_fenced = (answer.version or 0) >= _TELLS_FENCED
     return {
         one.broker_id: RegisteredBroker(
-            ClusterNode(one.broker_id, one.host, one.port, one.rack), one.is_fenced if tells else None
+            ClusterNode(one.broker_id, one.host, one.port, one.rack), one.is_fenced if has_fenced else None
         )
         for one in answer.brokers
     }

@@ -1,5 +1,6 @@
-"""The answer about all topics may be large (some 60 MB for a million partitions), so `describe_everything` leaves it
-undecoded: the caller decodes it topic by topic on its own thread with `read_everything`.
+"""Calls of Metadata. The answer about all topics may be large (some 60 MB for a million partitions), so
+`describe_everything` leaves it undecoded: the caller decodes it topic by topic on its own thread with
+`read_everything`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The progress of moves. A kafka-reassign-rpc server tells it in its documents of the status and of each move; for
+"""The progress of moves. A kafka-reassign-rpc server gives it in its documents of the status and of each move; for
 stock Kafka the core derives it from ListPartitionReassignments and DescribeLogDirs.
 """
 
@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.status.documents import Move, Status, share
 from kafka_reassign_rpc.support.slices import run_through
 
 LOOKS = 3
-"""So often a server is asked for rows and sums of one sample: it may take one between two questions."""
+"""How often a server is asked for rows and sums of one sample: it may take one between two questions."""
 
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Told = Mapping[TopicPartition, Move]
@@ -34,10 +34,10 @@ class Progress:
     total              bytes to copy
     rate               bytes/s
     remaining_seconds  until all is copied, at this rate
-    copied             adding replica's broker -> bytes that it has; without those of which sizes do not tell that
+    copied             adding replica's broker -> bytes that it has; without those whose sizes do not show that
     stalled            why the server reports the move as stalled; None: it does not
     waits_for          all is copied: which replicas still have to join the ISR; or its share of a throttle
-    no_estimate        of all moves together: why nobody can say when they are done
+    no_estimate        of all moves together: why it is not known when they are done
     """
 
     done: int | None
@@ -165,7 +165,7 @@ def read_progress(
     with_document: bool = False,
 ) -> tuple[Listed, ProgressSnapshot]:
     """Of these partitions or of all, in flight and in the queue. Brokers are asked only about moves for which the
-    server has no figures. `with_document`: the sums are those of the server's document, if it tells one, and rows and
+    server has no figures. `with_document`: the sums are those of the server's document, if it has one, and rows and
     sums are of one sample.
     """
     for _ in range(LOOKS if with_document else 1):

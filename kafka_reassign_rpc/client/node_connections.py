@@ -28,9 +28,9 @@ from kafka_reassign_rpc.transport.rpc_client import MaySend, RpcClient, SendingF
 
 MAX_REASON = 300
 SLOW_S = 2.0
-"""Whoever may ask another node does so once this one has kept an answer for so long."""
+"""A request that may go to another node does so once this one has kept its answer for these seconds."""
 SILENT_S = 30.0
-"""So long after that others are asked first, unless it answers."""
+"""For these seconds after that others are asked first, unless it answers."""
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class _Failed(NamedTuple):
 
 
 class NodeConnections:
-    """Until the nodes are known, and while none can be reached, the given addresses stand for them, with ids below 0.
+    """Until the nodes are known, and while none can be reached, the given addresses take their place, with ids below 0.
     `learned_at` is by the clock of the event loop. `stale`: the cluster has changed, or may have.
     """
 
@@ -133,7 +133,7 @@ class NodeConnections:
             self._close(given)
 
     def least_busy(self) -> int:
-        """Prefers a node that keeps nobody waiting, one that was not in vain before, and one with a connection among
+        """Prefers a node without an overdue answer, one whose last try did not fail, and one with a connection among
         equals. Raises Unreachable.
         """
         now = asyncio.get_running_loop().time()
@@ -167,7 +167,7 @@ class NodeConnections:
         return connection is not None and connection.client.heard_at > since
 
     def keeps_waiting(self, node: int) -> None:
-        """Whoever asked this node does not wait for it any more."""
+        """Those who asked this node do not wait for it any more."""
         if (address := self._address_of(node)) is not None:
             self._silent[address] = asyncio.get_running_loop().time() + SILENT_S
 
@@ -305,7 +305,7 @@ class NodeConnections:
 
 
 def client_error(error: Exception, address: Address, asked_by: str = "") -> KafkaError:
-    """`asked_by` is said where a listener of another security protocol, or no Kafka, may have answered so."""
+    """`asked_by` is part of the text where a listener of another security protocol, or no Kafka, may have answered."""
     if isinstance(error, LoginFailed):
         return Unauthenticated(f"{address}: {shortened(str(error), MAX_REASON)}")
     if isinstance(error, ssl.SSLError):

@@ -48,8 +48,9 @@ async def controllers(connection: NodeConnection) -> tuple[dict[int, Address], i
 
 
 async def require_controller(connection: NodeConnection, served: Mapping[int, tuple[int, int]]) -> None:
-    """Raises Unreachable where the node says that it is not the controller, whatever others say. One that does not
-    tell (it is too old, or this principal may not ask) is taken at their word; one in KRaft mode passes requests on.
+    """Raises Unreachable where the node says that it is not the controller, whatever others say. Of one that
+    does not say (it is too old, or this principal may not ask) the others are believed; one in KRaft mode passes
+    requests on.
     """
     if ListPartitionReassignmentsRequest.API_KEY in served and DescribeQuorumRequest.API_KEY not in served:
         of_none = ListPartitionReassignmentsRequest(timeout_ms=_CONTROLLER_MS, topics=[])

@@ -1,6 +1,6 @@
 """How often to ask: every second while something moves, slower at rest, and never so often that a question costs more
-than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`. The time of the quickest of
-the last answers stands for what one costs: a slower one has waited behind others.
+than its budget: `SHARE` of the time of the node that answers, `REQUESTS_PER_S` and `BYTES_PER_S`. The quickest of the
+last answers shows what one costs: a slower one has waited behind others.
 """
 
 from collections import deque
@@ -10,15 +10,15 @@ from kafka_reassign_rpc.client.traffic import Traffic
 
 SHARE = 0.01
 LAST = 5
-"""Of so many answers the quickest counts."""
+"""How many answers are kept: the quickest of them counts."""
 LONGEST_S, SOON_S = 60.0, 5.0
-"""The longest pause for slow answers, once there were so many, and before."""
+"""The longest pause for slow answers: once there were `LAST` of them, and before."""
 REQUESTS_PER_S = 4
 BYTES_PER_S = 250_000
 
 
 class Ask(Enum):
-    """The value names what an answer may not tell."""
+    """The value names what an answer may lack."""
 
     MOVES = "leaders and ISRs of topics that move"
     SIZES = "sizes"
@@ -38,7 +38,7 @@ PAUSES_S = {
 }
 """The least pause while something moves, and at rest."""
 HURRY_S: dict[Ask, float] = {Ask.THROTTLES: 1.0, Ask.EVERYTHING: 5.0}
-"""The least pause where what was told may not hold any more: moves have begun or ended, brokers have come or gone."""
+"""The least pause where what is known may not hold any more: moves have begun or ended, brokers have come or gone."""
 
 
 class Pace:

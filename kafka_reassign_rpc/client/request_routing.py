@@ -196,7 +196,7 @@ class RequestRouter:
     ) -> Response:
         """Follows the controller when it moves, until the request timeout is over. A top-level error code in the answer
         says that a node is not the controller; with `any_can` any node answers the API, so there is no such code.
-        `needs`: the request goes only to nodes with that API, whichever is the controller by then.
+        `needs`: the request goes only to nodes with that API, even if another one is the controller by then.
         """
         retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._of_cluster(
@@ -212,7 +212,7 @@ class RequestRouter:
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
         """The highest common version; -1 for none. Follows the controller while a term begins: nodes may name the
-        former one until the new one has told them.
+        former one until they hear from the new one.
         """
         deadline = self._deadline()
         while True:
@@ -314,7 +314,7 @@ class RequestRouter:
         return other if other in self._nodes.nodes else None
 
     async def _another_controller(self) -> int | None:
-        """The one that others name meanwhile; in KRaft mode any broker that keeps nobody waiting."""
+        """The one that others name meanwhile; in KRaft mode any broker that answers without delay."""
         await self.refresh()
         found = self._controller
         return None if found is None or self._nodes.is_silent(found) else found
@@ -327,13 +327,13 @@ class RequestRouter:
             except Unreachable as error:
                 if str(error) not in self._said:
                     self._said.add(str(error))
-                    # Whoever waits for the start tells of it in words of its own.
+                    # A caller that waits for the start says so in its own words.
                     log.debug("no answer from the cluster, so it is asked again and again: %s", error)
             if not self._nodes.nodes:
                 await asyncio.sleep(self._retry_s)
 
     def why_unknown(self, silent: str) -> str:
-        """Why none of the given addresses has answered, the same however often and in whatever order they were tried.
+        """Why none of the given addresses has answered, the same after any number and order of tries.
         `silent`: of those that say nothing.
         """
         reasons = list(dict.fromkeys([*self._nodes.failures, *sorted(self._said)]))
@@ -366,7 +366,7 @@ class RequestRouter:
         names: int = 0,
         elsewhere: Callable[[], Awaitable[int | None]] | None = None,
     ) -> Any:
-        """`retried`: after this error code the request is sent again. `elsewhere` None: nobody else is asked."""
+        """`retried`: after this error code the request is sent again. `elsewhere` None: no other node is asked."""
         deadline, sent = self._deadline(), False
 
         async def ask(node: int) -> UndecodedAnswer:

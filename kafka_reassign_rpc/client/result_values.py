@@ -43,7 +43,7 @@ class Reassignment:
 
 @dataclass(frozen=True)
 class ReassignmentDescription:
-    """The server's description of a move in flight (KIP-240): how far it is, `moves_in_flight` tells.
+    """The server's description of a move in flight (KIP-240): how far it is, `moves_in_flight` says.
 
     start_time              milliseconds since 1970 (UTC)
     current_leader          broker id; None: no leader

@@ -67,7 +67,7 @@ async def change_settings(router: RequestRouter, changes: Mapping[str, str | Non
 
 
 async def switch(router: RequestRouter, name: str, value: str | None) -> None:
-    """None deletes a setting wherever it stands, even in an earlier version's place. Raises KafkaError.
+    """None deletes a setting wherever it is set, even in an earlier version's place. Raises KafkaError.
 
     The new place is written first: whatever happens in between, no former value comes back.
     """

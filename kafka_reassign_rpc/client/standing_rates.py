@@ -1,4 +1,4 @@
-"""Which replication rates stand on the brokers (`core.throttling.standing_rates`)."""
+"""Which replication rates are set on the brokers (`core.throttling.standing_rates`)."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,13 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, Ra
 from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates
 
 ANSWER_MS = 5_000
-"""Milliseconds that brokers may take to tell their configs."""
+"""Milliseconds that brokers may take to describe their configs."""
 SETTLE_S, POLL_S = 5.0, 0.1
 """Seconds that brokers may take to follow another lease, and between two looks."""
 
 
 def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> StandingRates:
-    """Ask this before the lease: afterwards its own rates stand there."""
+    """Ask this before the lease: afterwards its own rates are there."""
     asked = sorted(set(brokers))
     try:
         [default] = client.describe_configs([(BROKER, "")]).values()
@@ -47,8 +47,8 @@ def leased_rates(client: ReassignmentClient) -> dict[int, int]:
 
 
 def rated_window(client: ReassignmentClient) -> StartWindow | None:
-    """The window that holds, if its rate goes before that of a lease. None also if the controller does not tell its
-    windows.
+    """The window that holds, if its rate goes before that of a lease. None also if the controller does not report
+    its windows.
     """
     try:
         window = client.status().window
@@ -60,7 +60,7 @@ def rated_window(client: ReassignmentClient) -> StartWindow | None:
 def rates_after(
     client: ReassignmentClient, brokers: Iterable[int], former: Mapping[int, int], lease: int
 ) -> StandingRates:
-    """What stands once brokers follow a lease that has changed to `lease` bytes/s; `former`: `leased_rates` before.
+    """The rates once brokers follow a lease that has changed to `lease` bytes/s; `former`: `leased_rates` before.
     Brokers learn of it a moment later. Until then the former lease looks like a stricter limit that somebody has set.
     """
     deadline = time.monotonic() + SETTLE_S

@@ -12,7 +12,7 @@ NAMED = 500
 """Partitions that a request names: where there are more, all moves are asked for."""
 T = TypeVar("T", Status, Moves, Brokers)
 
-NO_STATUS = "The controller tells no status document: that needs a kafka-reassign-rpc server of this version."
+NO_STATUS = "The controller has no status document: that needs a kafka-reassign-rpc server of this version."
 
 
 async def document(router: RequestRouter, name: str, kind: type[T], **parameters: object) -> T:

@@ -1,5 +1,5 @@
-"""A cluster as `core` knows it, from what a stock controller and its brokers tell: the same code then makes the same
-document of it.
+"""A cluster as `core` knows it, from what a stock controller and its brokers answer: the same code then makes the
+same document of it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.slices import run_through
 
 UNKNOWN = -1
-"""When a broker was lost (a stock controller tells nobody); bytes."""
+"""When a broker was lost (a stock controller does not say); bytes."""
 NAMED = 5
 """Topics that a text names."""
 NEEDS_DESCRIBE = "to see moves this principal needs the operation DESCRIBE on the cluster"
 """Kafka's own text has the whole request: each time another one."""
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Records = Mapping[TopicPartition, MoveRecord]
-"""What whoever has watched the moves knows of them."""
+"""What a process that has watched the moves knows of them."""
 
 
 def brokers_of(nodes: Iterable[ClusterNode]) -> dict[int, Broker]:
@@ -66,7 +66,7 @@ def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: R
 
 
 def put_listed(cluster: Cluster, listed: Listed, records: Records, untold: Collection[str] = ()) -> Iterator[None]:
-    """Moves of topics that no broker describes, and of `untold`, which none describes any more. The list tells neither
+    """Moves of topics that no broker describes, and of `untold`, which none describes any more. The list has neither
     leader nor ISR.
     """
     lacking: dict[str, dict[int, PartitionInfo]] = {}
@@ -102,7 +102,7 @@ def text_of_hidden(topics: Sequence[str]) -> str:
 
 
 def of_moves(listed: Listed) -> Cluster:
-    """Only partitions that move (`put_listed`)."""
+    """A cluster of only those partitions that move (`put_listed`)."""
     return cluster_of((), (), listed)
 
 
@@ -143,7 +143,7 @@ def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | 
 
 
 def others_to_ask(cluster: Cluster) -> list[Resource]:
-    """Whose configs say what throttles a move, beside those of single brokers."""
+    """Whose configs say what throttles a move, besides those of single brokers."""
     return [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
 
 

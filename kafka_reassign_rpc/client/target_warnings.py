@@ -1,7 +1,7 @@
 """What a command says of the targets of moves before they start: warnings, no refusals, as the stock tool starts them.
 With fewer replicas than min.insync.replicas producers with acks=all cannot write there once the move has ended. A
-throttle that stands holds moves without one of their own where a topic's lists name their replicas, and a broker, or
-all of them, have a rate.
+throttle that is already set holds moves without one of their own where a topic's lists name their replicas, and a
+broker, or all of them, have a rate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ def target_warnings(
     client: ReassignmentClient, targets: Replicas, before: Replicas, *, have_throttle: bool
 ) -> list[str]:
     """What cannot be read causes no warning. `have_throttle`: the moves get one of their own. `before`: the replicas of
-    partitions that do not move yet; of others nobody knows whether lists name them for the throttle of the move that is
-    under way.
+    partitions that do not move yet; of others it is unknown whether lists name them for the throttle of the move
+    that is under way.
     """
     try:
         configs = topic_configs(client, {name.topic for name in targets})
@@ -49,7 +49,7 @@ def target_warnings(
 
 
 def topic_configs(client: ReassignmentClient, topics: Iterable[str]) -> dict[str, Configs]:
-    """In force, without Kafka's defaults. Topics that tell none are absent."""
+    """Configs in force, without Kafka's defaults. Topics without an answer are absent."""
     found = client.describe_configs([(TOPIC, topic) for topic in sorted(topics)])
     return {
         topic: {one.name: one.value for one in configs if one.value is not None}
@@ -81,7 +81,7 @@ class _Held(NamedTuple):
 def held_warning(
     targets: Replicas, before: Replicas, configs: Mapping[str, Configs], rates: Callable[[list[int]], StandingRates]
 ) -> str | None:
-    """`rates`: what stands on brokers. It is asked only where lists of a topic name replicas of a move."""
+    """`rates`: what is set on brokers. It is asked only where lists of a topic name replicas of a move."""
     lists: dict[str, Mapping[str, Named]] = {
         topic: {
             LEADER_RATE: named_replicas(found.get(LEADER_REPLICAS)),
@@ -112,13 +112,13 @@ def held_warning(
         for broker, found in sides.items()
     }
     return (
-        f"warning: {counted(len(held), 'move', 'are')} held by a throttle that stands: {named(held)}; "
+        f"warning: {counted(len(held), 'move', 'are')} held by a throttle that is already set: {named(held)}; "
         f"{'; '.join(limit_texts(limits))}. --throttle sets another one"
     )
 
 
 def _listed(name: TopicPartition, target: list[int], before: list[int], lists: Mapping[str, Named]) -> Iterator[_Held]:
-    """Those that get a copy, and those that may send it."""
+    """The brokers that get a copy, and those that may send it, where a list names them."""
     adding = [broker for broker in target if broker not in before]
     for rate, brokers in ((LEADER_RATE, before), (FOLLOWER_RATE, adding)):
         found = lists[rate]

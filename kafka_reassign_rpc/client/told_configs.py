@@ -19,7 +19,7 @@ Configs = dict[str, Mapping[str, str]]
 class Told(NamedTuple):
     """brokers   configs of brokers by their ids, and those of all brokers
     known     brokers whose throttles are known
-    lacking   what is not told, and why; "": nothing
+    lacking   what is not known, and why; "": nothing
     """
 
     brokers: Configs
@@ -45,8 +45,8 @@ def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> To
                 topics[name] = values
             else:
                 of_brokers[DEFAULT] = values
-    are_told = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
-    known = frozenset(one for one, some in brokers.items() if are_told and not isinstance(some, KafkaError))
+    are_defaults_known = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
+    known = frozenset(one for one, some in brokers.items() if are_defaults_known and not isinstance(some, KafkaError))
     return Told(of_brokers, topics, known, lacking(brokers, others))
 
 
@@ -61,7 +61,7 @@ def lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) ->
     why = [f"{_of(some)}{text}" for text, some in silent.items()]
     if not refused:
         return f"Throttles are not all seen: {first_of(why, 2, between='; ')}" if why else ""
-    right = "the operation DESCRIBE_CONFIGS on the cluster and on topics tells them"
+    right = "the operation DESCRIBE_CONFIGS on the cluster and on topics shows them"
     return f"Throttles are not all seen ({right}): {first_of([*sorted(refused), *why], 2, between='; ')}"
 
 

@@ -45,7 +45,7 @@ async def ask_document(
 
 
 async def ask_document_here(router: RequestRouter, name: str, kind: type[T], otherwise: str) -> T:
-    """Of the first server at the given addresses, the controller or not."""
+    """The document of the first server at the given addresses, the controller or not."""
     request = always(AskDocumentRequest(document=name, body=b""))
     return await _answered(await router.ask_given(request, AskDocumentRequest, otherwise), kind, otherwise)
 

@@ -15,12 +15,12 @@ from kafka_reassign_rpc.protocol.messages import DescribeQuorumRequest
 from kafka_reassign_rpc.support.counted import first_of
 
 ANSWER_S = 3.0
-"""A node that lives says in this time what it serves, and a broker what an active controller has told it."""
+"""A node that lives says in this time what it serves, and a broker what an active controller has sent it."""
 NAMED = 5
 METADATA_LOG = "__cluster_metadata"
 
 Found = Unreachable | bool
-"""Why a node does not answer; else whether it answers alone: it would pass questions on, and nobody takes them."""
+"""Why a node does not answer; else whether it answers alone: it would pass questions on, and no node takes them."""
 
 
 async def explained(nodes: NodeConnections, *, may_have_had_effect: bool) -> Unreachable | None:

@@ -1,11 +1,11 @@
 """The ordered connection to one broker (Kafka's RequestSendThread). One request is in flight at most, and goes again
 until the broker confirms it or is no longer registered.
 
-When a broker refuses a whole LeaderAndIsr, nobody knows which part it has carried out. If its ZooKeeper session expires
-meanwhile, it keeps followers with the new leader epoch but no log, or a log that nobody fills, and refuses every later
-request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Under a stock
-controller they stand still until their leader epoch rises. This one raises the leader epochs of all that was in the
-request, after a pause: the broker then restarts these replicas.
+When a broker refuses a whole LeaderAndIsr, the part that it has carried out is unknown. If its ZooKeeper session
+expires meanwhile, it keeps followers with the new leader epoch but no log, or a log that stays empty, and refuses every
+later request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Under a
+stock controller they copy nothing until their leader epoch rises. This one raises the leader epochs of all that was in
+the request, after a pause: the broker then restarts these replicas.
 """
 
 import asyncio
@@ -63,8 +63,8 @@ ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 FIRST_BACKOFF_S = 0.05
 RECONNECT_S = 0.1
-"""A broker registers before it listens, and tells clients that there are no brokers until its first UpdateMetadata. So
-the channel retries as often as Kafka's RequestSendThread."""
+"""A broker registers before it listens, and says to clients that there are no brokers until its first UpdateMetadata.
+So the channel retries as often as Kafka's RequestSendThread."""
 LONGEST_BACKOFF_S = 1.0
 FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
@@ -192,7 +192,7 @@ class BrokerChannel:
                 backoff.reset()
                 while True:
                     await self._send_next(client)
-            except BrokerRefuses:  # the links have told it
+            except BrokerRefuses:  # the links have reported it
                 at_length = True
             except NoCommonVersion as error:
                 self._links.warn(self.broker.id, VERSIONS, f"broker {self.broker.id} {NOT_CONTROLLED.format(error)}")

@@ -21,7 +21,7 @@ class LogDirAnswer(NamedTuple):
 
 class BrokerReports(Protocol):
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """The broker has confirmed these stops, or is away, and nobody waits for it."""
+        """The broker has confirmed these stops, or is away: then they count as confirmed."""
 
     def obeys(self) -> None:
         """A broker has taken a request of this controller's epoch."""
@@ -32,7 +32,7 @@ class BrokerReports(Protocol):
         """`is_complete`: the log dirs of all other replicas work."""
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        """Their leader epochs have to rise. `partitions`: None for all of the broker's own."""
+        """The leader epochs of these partitions have to rise; None: of all of the broker's own."""
 
     def unassigned_found(self, broker: int, stopped: Sequence[TopicPartition], logs: Sequence[TopicPartition]) -> None:
         """It has stopped these replicas, which are not assigned to it; their logs stay. `logs`: others that it has on

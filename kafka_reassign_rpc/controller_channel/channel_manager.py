@@ -193,7 +193,7 @@ class ChannelManager:
                     await channel.stops_answered()
 
     def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
-        """Nobody waits for a broker that is not registered: `flush` reports the replica as stopped."""
+        """A broker that is not registered is not waited for: `flush` reports the replica as stopped."""
         known = self._cluster().topics.get(topic)
         stop = StopReplicaState(value.leader_epoch, delete=True, created=-1 if known is None else known.created)
         if broker_id in self._cluster().brokers:

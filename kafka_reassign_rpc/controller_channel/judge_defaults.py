@@ -17,14 +17,14 @@ _BROKER, _SET, _DELETE = 4, 0, 1
 _OWN, _STATIC, _BUILT_IN = 2, 4, 5
 """Kafka's DescribeConfigsResponse.ConfigSource: a broker's dynamic configs, its static ones, the defaults."""
 MOST_TRIED = 30
-"""At most so many configs are tried one by one, to find the one that a broker cannot apply."""
+"""How many configs are tried one by one at most, to find the one that a broker cannot apply."""
 
 
 class NoAnswer(ConnectionError): ...
 
 
 class Refusal(NamedTuple):
-    """standing   the broker also refuses what stands already
+    """standing   the broker also refuses the configs that are set already
     culprits   configs without which it takes the rest, as far as they are known
     """
 
@@ -43,7 +43,7 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
     if isinstance(error, ClusterAuthorizationFailed):
         return Refusal(
             ClusterAuthorizationFailed(
-                f"Broker {broker} does not tell this server whether it accepts the change: give the principal of this"
+                f"Broker {broker} does not say to this server whether it accepts the change: give the principal of this"
                 " server's login ALTER_CONFIGS on the cluster there (kafka-acls.sh --cluster --operation AlterConfigs),"
                 " or name it in super.users. Your own rights suffice."
             )

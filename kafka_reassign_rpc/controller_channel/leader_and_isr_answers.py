@@ -31,7 +31,7 @@ class HostedReplica(NamedTuple):
 
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
-    """Of replicas that the broker hosts or should host: 0 or one of `REFUSALS`."""
+    """Error codes of replicas that the broker hosts or should host: 0 or one of `REFUSALS`."""
     codes = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 MOST = 100_000
-"""So many dropped replicas are remembered, and so many partitions of deleted topics. Further replicas are not; of the
+"""How many dropped replicas, and partitions of deleted topics, are remembered. Further replicas are not; of the
 topics, those that were deleted first are forgotten."""
 
 

@@ -1,5 +1,5 @@
 """The partitions of which a broker still needs a LeaderAndIsr. Followers whose leader knows the new leader epoch go
-first: they replicate nothing until they know it too. So each partition stands still for about one request, however many
+first: they replicate nothing until they know it too. So each partition pauses for about one request, however many
 change at once.
 """
 

@@ -184,7 +184,7 @@ class PendingRequests:
         self._deleted.setdefault(topic, set()).update(partitions)
 
     def partitions_deleted(self, topic: str, partitions: Iterable[int]) -> None:
-        """Others of a topic of this name may exist."""
+        """Other partitions of a topic of this name may exist."""
         gone = set(partitions).difference(self._metadata.get(topic, ()))
         if gone:
             self._deleted.setdefault(topic, set()).update(gone)

@@ -1,5 +1,5 @@
-"""Failed log dirs, logs of other topics. Each new answer checks two old ones, and forgets those whose replica or topic
-is gone: so there are never many more than the broker has replicas.
+"""What a broker has answered about its replicas: failed log dirs, logs of other topics. Each new answer checks two old
+ones, and forgets those whose replica or topic is gone: so there are never many more than the broker has replicas.
 """
 
 import logging
@@ -87,7 +87,7 @@ class ReplicaAnswers:
         return self._kept_logs.keys()
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Of these partitions (None: of all), the refused replicas whose logs stay."""
+        """The refused replicas of these partitions (None: of all) whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)

@@ -24,7 +24,7 @@ ZERO_UUID = UUID(int=0)
 _Hosted = tuple[int, Partition, bool]
 
 AT_ONCE = 500
-"""So many partitions are built before the event loop runs other tasks."""
+"""How many partitions are built before the event loop runs other tasks."""
 
 
 class Sender(NamedTuple):
@@ -78,7 +78,7 @@ def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, P
 def forgotten_partitions(
     cluster: Cluster, deleted: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[str, Collection[int]]]:
-    """Those that do not exist again when the request goes."""
+    """The deleted partitions that do not exist again when the request goes."""
     for name, indexes in deleted.items():
         known = visible_partitions(cluster, [(name, indexes)])
         shown = {index for _, slices in known for found in slices for index, _ in found}

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 AT_ONCE = 100
-"""So many replicas are stopped with one pair of requests, which are built in one turn of the event loop."""
+"""How many replicas are stopped with one pair of requests, which are built in one turn of the event loop."""
 
 UNKNOWN = "so it may lead replicas that are no longer assigned to it, and take records that nobody reads"
 
@@ -51,7 +51,7 @@ class Reviewed(NamedTuple):
 
 
 class Reviews:
-    """Of one registration of a broker."""
+    """The reviews of one registration of a broker."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Reviews:
         try:
             version = min(await client.version(DescribeLogDirsRequest), MAX_VERSION)
         except NoCommonVersion as error:
-            log.warning("broker %d does not tell what it holds, %s: %s", self._broker.id, UNKNOWN, error)
+            log.warning("broker %d does not say what it holds, %s: %s", self._broker.id, UNKNOWN, error)
             return None
         wanted = None if request.partitions is None else [(name, [*on]) for name, on in request.partitions.items()]
         question = DescribeLogDirsRequest(version=version, topics=wanted)
@@ -109,7 +109,7 @@ class Reviews:
         await self._in_turns(_read(reader))
         if reader.error or not reader.dirs:
             log.warning(
-                "broker %d does not tell what it holds, %s: %s. Give this server DESCRIBE on the cluster",
+                "broker %d does not say what it holds, %s: %s. Give this server DESCRIBE on the cluster",
                 self._broker.id,
                 UNKNOWN,
                 # Before Kafka 3.2 a refusal has no code.

@@ -2,8 +2,8 @@
 back, or has created the topic again; or a former controller has not stopped the replica. Such a leader goes on taking
 records, with acks=1 into a log that nobody reads.
 
-Only the broker knows what it holds: a new controller cannot know what former ones have told it, and a broker that was
-cut off may have started again since. So it is asked (DescribeLogDirs): a log that no replica has tells the lag -1
+Only the broker knows what it holds: a new controller cannot know what former ones have sent it, and a broker that was
+cut off may have started again since. So it is asked (DescribeLogDirs): a log that is no replica's has the lag -1
 (ReplicaManager.getLogEndOffsetLag). Logs whose topic is not in ZooKeeper stay as they are (`duties.propagation`), and
 what waits for its deletion has its StopReplica.
 
@@ -11,7 +11,7 @@ StopReplica without deletion is not enough: it ends the fetcher of a follower, a
 (ReplicaManager.stopPartitions). UpdateMetadata changes no replica at all, and a LeaderAndIsr of type FULL counts only
 from a KRaft controller, and renames the logs as strays for deletion. So the broker becomes a follower first, by a
 LeaderAndIsr in the present leader epoch that counts it among the replicas, since it takes no other; then StopReplica
-ends the fetcher. The log stays as it is: nobody has said that it may go.
+ends the fetcher. The log stays as it is, since no one has asked for its deletion.
 """
 
 from collections.abc import Collection, Container, Generator
@@ -52,8 +52,8 @@ def unassigned(
 
 
 def is_unassigned(cluster: Cluster, broker: int, name: TopicPartition, *, is_refused: bool = False) -> bool:
-    """A topic in deletion stops its replicas itself. While a znode is unreadable nobody knows; nor where the leader is
-    no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
+    """A topic in deletion stops its replicas itself. While a znode is unreadable nothing counts as unassigned; nor
+    where the leader is no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
     """
     topic = cluster.topics.get(name.topic)
     if topic is None or topic.deleting or name.topic in cluster.unreadable or name.partition in topic.unreadable:

@@ -2,7 +2,7 @@
 
 On Linux the kernel signals the child when the thread that started it ends (PR_SET_PDEATHSIG = 1), also after a kill -9.
 The child must ask for that itself, so a launcher does and then execs the program; `preexec_fn` may deadlock in a
-process with threads. The parent may have died before the child asked: hence the check of the parent id. Elsewhere the
+process with threads. The parent may have died before the child asked, so the parent id is checked. Elsewhere the
 child survives only a kill -9 of its parent.
 """
 

@@ -96,7 +96,7 @@ def parse_version(text: str) -> int | None:
 
 
 def class_path() -> str:
-    """Of the installed pyspark. Raises JavaNotFound."""
+    """The jars of the installed pyspark. Raises JavaNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JavaNotFound(

@@ -38,7 +38,7 @@ def judge_reconfiguration(
     current = ConfigLayers(own, standing, static).effective()
     try:
         judge_standing(static, standing, own, listener)
-    except ConfigValueError:  # the broker has not been able to apply what stands
+    except ConfigValueError:  # the broker has not been able to apply the present configs
         current = ConfigLayers(own, {}, static).effective()
     judge_parts(current, new, listener)
     prefix = f"listener.name.{listener}."

@@ -55,7 +55,7 @@ class ControllerConnection:
         """Repeats a request until a controller answers with no NOT_CONTROLLER among its `errors`.
 
         `build` makes it in the common version. Without `tries` the call goes on while there is no controller; with
-        `tries` it raises TimeoutError after so many failed attempts.
+        `tries` it raises TimeoutError after that many failed attempts.
         """
         backoff = Backoff(FIRST_BACKOFF_S, LAST_BACKOFF_S)
         tried = 0

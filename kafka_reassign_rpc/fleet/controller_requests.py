@@ -94,7 +94,7 @@ class ControllerRequests:
                 error = self._become(TopicPartition(topic, state.partition_index), topic_id, state, applied)
                 by_id.setdefault(topic_id, []).append((state.partition_index, error))
             yield applied
-        # Tuples stand for the structures of the answer: they are several times cheaper to make.
+        # Tuples are used for the structures of the answer: they are several times cheaper to make.
         return LeaderAndIsrResponse(version=version, error_code=0, topics=list(by_id.items()))
 
     def _become(self, name: TopicPartition, topic_id: UUID | None, state: _State, applied: AppliedRequest) -> int:

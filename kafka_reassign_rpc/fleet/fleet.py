@@ -165,7 +165,7 @@ class Fleet:
                 try:
                     await broker.lose_log_dirs(lost)
                 except ZkError as error:
-                    log.info("broker %d tells the controller later that it has lost a log dir: %s", broker_id, error)
+                    log.info("broker %d reports its lost log dir to the controller later: %s", broker_id, error)
                 if not broker.has_log_dirs and self.brokers.get(broker_id) is broker:
                     log.error("broker %d ends: all its log dirs are lost", broker_id)
                     self._stops.append(asyncio.create_task(self.stop_broker(broker_id, controlled=False)))

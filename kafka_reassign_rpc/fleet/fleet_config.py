@@ -25,7 +25,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     bandwidth   bytes/s that each broker can send, and that each can receive; None for no limit
     data_dir    where sizes of logs survive the end of the process; None keeps nothing
     ports       by broker id; other brokers get one from the system
-    configs     what all brokers are started with besides, by Kafka's names: DescribeConfigs shows it
+    configs     what all brokers are also started with, by Kafka's names: DescribeConfigs shows it
     disk        bytes that all log dirs of a broker can hold together; further bytes are not copied; None for no limit
     """
 

@@ -141,7 +141,7 @@ def alter_partition(
     broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int
 ) -> AlterPartitionRequest:
     """AlterPartition 0-3."""
-    # Tuples stand for the structures of the request, with all fields of the version in order: they are several times
+    # Tuples are used for the structures of the request, with all fields of the version in order: they are several times
     # cheaper to make.
     topics: dict[str, tuple[UUID | None, list[tuple[object, ...]]]] = {}
     for proposal in proposals:

@@ -211,7 +211,7 @@ class LeaderReplication:
                 replica = self._table.online.get(name)
                 error = self._refusal(replica, follower, added.leader_epoch)
                 if error or replica is None:
-                    # What it has announced before holds no more: a later answer must not fence that.
+                    # What it announced before is no longer valid: a later answer must not fence that.
                     self._drop(session, follower, name, session.last_heard)
                     answers[name] = (error, 0, 0)
                     continue
@@ -278,7 +278,7 @@ class LeaderReplication:
 
 
 def _response(wait_ms: int, answers: Answers) -> SimulatedFetchResponse:
-    # Tuples stand for the structures of the answer: they are several times cheaper to make.
+    # Tuples are used for the structures of the answer: they are several times cheaper to make.
     topics: dict[str, list[tuple[int, int, int, int]]] = {}
     for name, news in answers.items():
         topics.setdefault(name.topic, []).append((name.partition, *news))

@@ -116,7 +116,7 @@ class ReplicaFetcher:
         self._refused: dict[TopicPartition, tuple[float, float]] = {}
         """For replicas that the leader refused: when to announce them again, and how long that wait is."""
         self._due: list[tuple[float, TopicPartition]] = []
-        """A heap of these times: there may be thousands. Those that hold no more are in it until they are over."""
+        """A heap of these times: there may be thousands. Outdated ones are in it until their time comes."""
         self._wake = asyncio.Event()
         self._busy = False
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{broker_id}-{leader}")
@@ -201,7 +201,7 @@ class ReplicaFetcher:
             due, name = heappop(self._due)
             if name in self._followed and self._refused.get(name, (0.0, 0.0))[0] == due:
                 self._to_announce[name] = self._followed[name]
-        # Tuples stand for the structures of the request: they are several times cheaper to make.
+        # Tuples are used for the structures of the request: they are several times cheaper to make.
         added: dict[str, list[tuple[int, int, int, bool]]] = {}
         for name in list(islice(self._to_announce, ANNOUNCED_PER_REQUEST)):
             replica = self._to_announce.pop(name)

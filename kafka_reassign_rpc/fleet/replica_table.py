@@ -48,7 +48,7 @@ class ReplicaTable:
         self._counts = [0] * directories
 
     def load(self, logs: Iterable[tuple[TopicPartition, Log]]) -> None:
-        """Adds logs from before this start, but for those on lost log dirs."""
+        """Adds logs from before this start, except those on lost log dirs."""
         for name, log in logs:
             if log.directory not in self.lost:
                 self.logs[name] = log
@@ -99,7 +99,7 @@ class ReplicaTable:
 
     @property
     def size(self) -> int:
-        """Takes longer with more logs."""
+        """The bytes of all logs. Takes longer with more logs."""
         return sum(log.size for log in self.logs.values())
 
     def leads(self, name: TopicPartition, broker: int) -> SimulatedReplica | None:

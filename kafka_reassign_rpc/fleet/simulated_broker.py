@@ -194,7 +194,7 @@ class SimulatedBroker:
         return bool(self._table.working)
 
     async def lose_log_dirs(self, directories: Collection[int]) -> None:
-        """The controller is told; a call after ZkError tells it again. Source: ReplicaManager.handleLogDirFailure."""
+        """Reports it to the controller; after ZkError, call again. Source: ReplicaManager.handleLogDirFailure."""
         pace = Pace()
         async with self._order:
             for directory in self._lost(directories) - self._table.lost:
@@ -392,7 +392,7 @@ class SimulatedBroker:
     acls = None
 
     def authorizer(self) -> str:
-        """Whoever can reach a simulated broker may do everything."""
+        """Any client that reaches a simulated broker may do everything."""
         return ""
 
     @property
@@ -427,7 +427,7 @@ class SimulatedBroker:
         return ConfigLayers(own, await self.configs.get(BROKERS, DEFAULT), self.static_configs)
 
     async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:  # noqa: ARG002
-        """Only this broker: a stock broker looks at nothing but its own configuration."""
+        """Only this broker: a stock broker looks only at its own configuration."""
         layers = await self.topic_layers()
         tiered = flag(layers.static.get(TIERED_STORAGE, "false"))
         return LiveBrokers((layers.effective(),), tiered_storage=tiered is True)

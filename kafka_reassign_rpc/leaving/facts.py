@@ -1,4 +1,4 @@
-"""What decides what is left to do. `preflight.own_znodes` says what is ours."""
+"""The facts from which `leave` decides what is left to do. `preflight.own_znodes` says what is ours."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -109,7 +109,7 @@ async def _leased(zk: ZooKeeper, own: OwnZnodes, unreadable: list[str]) -> list[
             else:
                 decode_memory(memory[0], path, BrokerMemory)
         except BadZnode as error:
-            unreadable.append(f"{error}: which throttle stood there before is not known")
+            unreadable.append(f"{error}: which throttle was there before is not known")
             continue
         config = znode_paths.config(f"{kind}/{name}")
         one = stored_configs(entity, (await _standing(zk, [config])).get(config), memory)

@@ -1,14 +1,14 @@
-"""The file of `--export` keeps what a stock controller has no place for.
+"""The file of `--export`, with what a stock controller has no place for.
 
     partitions   moves that waited and might start, in order, as for `kafka-reassign --reassignment-json-file`
     queue        all moves that waited, in order and with all that was said of them, as the znode
                  `/admin/reassign_partitions_queue` holds them: from there a server goes on, and what was held is held
     originals    of moves in flight: the replicas to which a cancel would have taken them, and the rest of their record
     settings     of all servers, self-healing's too
-    configs      dynamic configs of the servers' own ids, but for passwords
+    configs      dynamic configs of the servers' own ids, without passwords
     failed       since when brokers are gone, ms since 1970
     missing      by topic and partition: replicas for which no broker was free
-    history      as `kafka-reassign status --json` has it; null where no server of ours has told it
+    history      as `kafka-reassign status --json` has it; null where no server of ours has sent it
 
 What it has stays: a run that was killed goes on with a queue that is half gone.
 """
@@ -177,7 +177,7 @@ def _in_flight(cluster: Cluster) -> Iterable[dict[str, Any]]:
 
 
 def _configs_of_servers(facts: Facts) -> dict[str, dict[str, str]]:
-    """Of those that cannot be read there is nothing to keep."""
+    """Configs by server. One that cannot be read is left out: there is nothing to keep."""
     found = {}
     for path, (data, _) in facts.configs.items():
         name = path.rpartition("/")[2]

@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
     subject   stays the same from version to version
     writes    transactions, each under the fence of the controller's epoch
-    created   czxids of what `writes` deletes: a version alone does not tell a znode from a later one
+    created   czxids of what `writes` deletes: a version alone does not distinguish a znode from a later one
     """
 
     subject: str
@@ -72,7 +72,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
         yield Step(
             "unreadable",
             Act.STOP,
-            f"what stands there cannot be kept or taken back: {every(facts.unreadable)}",
+            f"what is there cannot be kept or taken back: {every(facts.unreadable)}",
             "correct or delete these znodes",
         )
     if controls and not cluster.disabled_by_znode:

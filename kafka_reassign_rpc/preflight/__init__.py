@@ -8,7 +8,7 @@ ask_twins        what brokers say of topics that have one id, and twin_findings 
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)
-restart_state    what brokers read when they start, as it stands
+restart_state    what brokers read when they start, as it is now
 restart_findings what of it ends them, or stops a migration (pure)
 settings_findings
                  what follows from the settings that all servers share (pure)
@@ -17,10 +17,10 @@ secret_file_findings
 certificate_findings
                  whether brokers and clients would take the server's certificates (pure)
 broker_principals
-                 as whom brokers come to their controller
+                 the principals with which brokers come to their controller
 cures            the commands that cure what is found, as they can be run (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
-own_znodes       the znodes of this product that stand, and what of others stands below them
+own_znodes       the znodes of this product that exist, and what of others is below them
 migration_state  what only a migration to KRaft reads
 kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings (pure)
 kraft_metadata_findings, kraft_broker_findings

@@ -49,8 +49,8 @@ class BrokerAnswer(NamedTuple):
     versions  of each API that it serves, by key
     configs   those of CONFIGS that are set or have a default
     obeys     it takes this server's principal as a controller; None: it did not say
-    defaults  why it cannot live with the cluster-wide configs that stand; None: it can, unless `defaults_unknown` says
-              why it did not tell
+    defaults  why it cannot live with the present cluster-wide configs; None: it can, unless `defaults_unknown` says
+              why it did not say
     certificate
               what it has shown (DER); None without TLS
     log_dirs  its log dirs with their error codes; None: it did not say
@@ -75,7 +75,7 @@ async def ask_all(
     seconds: float,
     standing: Mapping[str, str],
 ) -> list[BrokerAnswer]:
-    """Each broker has so many seconds. `standing` are the cluster-wide configs."""
+    """Each broker has `seconds` for its answer. `standing` are the cluster-wide configs."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:

@@ -20,10 +20,10 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 MOST_TOPICS, MOST_PARTITIONS = 20, 1000
-"""So many topics are asked about, each with so many partitions at most."""
+"""How many topics are asked about, and how many partitions of each, at most."""
 _NO_ID = UUID(int=0)
 _WITH_IDS = 10
-"""The first version of Metadata that tells topic ids."""
+"""The first version of Metadata that has topic ids."""
 
 
 class Log(NamedTuple):
@@ -38,7 +38,7 @@ class Twins(NamedTuple):
     """znodes  of topics with one id, those that can be read
     told    by topic, the ids under which brokers know it
     logs    in the order of brokers
-    silent  brokers that did not tell their logs
+    silent  brokers that did not list their logs
     asked   the topics that brokers were asked about
     """
 
@@ -50,7 +50,7 @@ class Twins(NamedTuple):
 
 
 async def look(zk: ZooKeeper, cluster: Cluster, links: BrokerLinks, client_id: str, seconds: float) -> Twins:
-    """Each broker has so many seconds. Raises ZkError."""
+    """Each broker has `seconds` for its answer. Raises ZkError."""
     names = [name for group in twin_ids.groups(cluster.twins).values() for name in group][:MOST_TOPICS]
     paths = {znode_paths.topic(name): name for name in names}
     znodes = {}

@@ -67,7 +67,7 @@ def _without(have: str, *, refuses: bool) -> Finding:
     what += (
         "it would not control the cluster, and refuse everything that needs a right"
         if refuses
-        else "with broker.authorizer=ignore whoever reaches it may do what the brokers refuse, but for quotas, SCRAM"
+        else "with broker.authorizer=ignore any client may do what the brokers refuse, except quotas, SCRAM"
         " credentials and ACLs"
     )
     return unsafe("authorizer", what, f"give the server --authorizer-class-name {CLASS_NAME} and their --super-users")
@@ -126,9 +126,9 @@ def _brokers_rights(
         they_need = "it needs" if len(brokers) == 1 else "they need"
         yield warning(
             "authorizer",
-            f"as whom {some_brokers(brokers)} would come is not known here ({why}); {they_need} {_NEEDED}",
+            f"the principal of {some_brokers(brokers)} is not known here ({why}); {they_need} {_NEEDED}",
             "see that their principals are in --super-users, as on the brokers, or have that right; --kafka-config"
-            " with the server.properties of a broker tells the check who they are",
+            " with the server.properties of a broker the check knows who they are",
         )
     if not refused and not shut_out and not unknown:
         for principal, brokers in admitted.items():

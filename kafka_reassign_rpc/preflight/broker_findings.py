@@ -206,7 +206,7 @@ def _what_they_hold(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if silent:
         yield warning(
             "log-dirs",
-            f"{some_brokers(silent, 'do')} not tell what they hold: one that missed the loss of a replica may go on"
+            f"{some_brokers(silent, 'do')} not say what they hold: one that missed the loss of a replica may go on"
             " leading it, and take records that nobody reads. Sizes of moves are not known either",
             "allow the server's login DESCRIBE on the cluster",
         )

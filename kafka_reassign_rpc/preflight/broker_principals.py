@@ -1,4 +1,5 @@
-"""As whom brokers come to their controller: by the settings of a broker, and by the certificate that each one shows.
+"""The principals with which brokers come to their controller: by the settings of a broker, and by the certificate that
+each one shows.
 
 `gather` reads the files; all else is pure. Source: NodeToControllerChannelManager, ChannelBuilders, JaasContext,
 DefaultKafkaPrincipalBuilder (Kafka 3.9).
@@ -34,7 +35,7 @@ from kafka_reassign_rpc.transport.broker_link_settings import (
 
 
 class UnknownPrincipal(ValueError):
-    """The text says why the settings do not tell it."""
+    """The text says why the settings do not show the principal."""
 
 
 class CannotLogIn(ValueError):
@@ -121,7 +122,7 @@ def _by_certificate(listener: str, certificate: bytes | None, own: Mapping[str, 
     if config.client_auth == ssl.CERT_NONE:
         return ANONYMOUS
     if certificate is None:
-        raise UnknownPrincipal("nobody has shown a broker's certificate, and no --kafka-config has its keystore")
+        raise UnknownPrincipal("no connection has shown a broker's certificate, and no --kafka-config has its keystore")
     try:
         return config.principal_of(certificate)
     except NoMatchingRule as error:
@@ -165,7 +166,7 @@ def _by_ticket(entry: JaasEntry, setting: str, own: Properties, realm: str) -> s
     if principal is None or principal == "*":
         raise UnknownPrincipal(f"{setting} has no principal")
     if not realm:
-        raise UnknownPrincipal("Kerberos does not tell its default realm")
+        raise UnknownPrincipal("Kerberos does not say its default realm")
     if "@" not in principal:
         principal = f"{principal}@{realm}"
     try:

@@ -45,7 +45,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
 _NOTHING_KNOWN = BrokerLogins()
 NAMED = 3
-"""Brokers that a command names: any of them tells the others."""
+"""Brokers that a command names: any of them knows the others."""
 
 Look = Callable[[ZooKeeper, list[Finding]], Awaitable[None]]
 """Adds to the findings. Raises ZkError, TimeoutError, NoChroot."""

@@ -56,5 +56,5 @@ async def _departure(
 
 def default_min_isr(answers: Collection[ask_brokers.BrokerAnswer]) -> int:
     """The highest of all brokers: a partition's leader decides, and any broker may lead it."""
-    told = (number(one.configs.get(MIN_INSYNC_REPLICAS, ""), 1, INT32) for one in answers)
-    return max((one for one in told if one is not None), default=1)
+    values = (number(one.configs.get(MIN_INSYNC_REPLICAS, ""), 1, INT32) for one in answers)
+    return max((one for one in values if one is not None), default=1)

@@ -1,4 +1,4 @@
-"""Who controls a cluster by what ZooKeeper holds: what stands around the status document (`core.status`)."""
+"""Who controls a cluster by what ZooKeeper holds: the envelope of the status document (`core.status`)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,8 +8,8 @@ from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus
 from kafka_reassign_rpc.core.status.documents import Move, Status
 
 BROKER, SERVER, KRAFT, UNKNOWN_KIND = "broker", "server", "KRaft controller", "unknown"
-"""Kinds of controllers: a stock broker, a kafka-reassign-rpc server, one to which the cluster migrates, or what cannot
-be told."""
+"""Kinds of controllers: a stock broker, a kafka-reassign-rpc server, one to which the cluster migrates, or
+an unknown one."""
 
 
 class ControllerStatus(NamedTuple):

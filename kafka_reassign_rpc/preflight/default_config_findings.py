@@ -1,4 +1,4 @@
-"""Dynamic configs of brokers that stand already and that brokers cannot live with: cluster-wide ones, and those of
+"""Present dynamic configs of brokers that brokers cannot live with: cluster-wide ones, and those of
 single brokers. Pure.
 """
 
@@ -50,7 +50,7 @@ def findings(
     unheard = [*_unheard(of_brokers, answers)]
     if unheard:
         named = some(f"{'all brokers' if name == DEFAULT else f'broker {name}'} ({one})" for name, one in unheard)
-        yield harm(SUBJECT, f"brokers that do not tell could not live with their configs: {named}", _BEFORE)
+        yield harm(SUBJECT, f"brokers that do not answer could not live with their configs: {named}", _BEFORE)
     unknown = [f"broker {one.broker.id} ({one.defaults_unknown})" for one in heard if one.defaults_unknown]
     if unknown:
         yield warning(
@@ -64,7 +64,7 @@ def findings(
 
 
 def _unheard(of_brokers: Mapping[str, Configs], answers: Sequence[BrokerAnswer]) -> Iterator[tuple[str, BrokerTrouble]]:
-    """Brokers that are down or do not say, judged by what stands in ZooKeeper alone: what they are started with may add
+    """Brokers that are down or do not say, judged by what ZooKeeper has alone: what they are started with may add
     to it.
     """
     told = {str(one.broker.id) for one in answers if not one.problem and not one.defaults_unknown}

@@ -96,8 +96,8 @@ def _configs(answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if untold:
         yield unsafe(
             "configs",
-            f"{some(untold)} {agreeing(len(untold), 'do')} not tell {MIN_INSYNC_REPLICAS}, so topics without their own "
-            "may need more in-sync replicas than are counted below",
+            f"{some(untold)} {agreeing(len(untold), 'do')} not report {MIN_INSYNC_REPLICAS}: topics without their own"
+            " may need more in-sync replicas than are counted below",
             "let this login read the brokers' configs (DESCRIBE_CONFIGS on the cluster), and ask again",
         )
 
@@ -125,15 +125,15 @@ def _room(found: Departure) -> Finding:
         return warning(
             "room",
             "whether the other brokers have room for what these hold is not known: "
-            f"{some(room.silent)} {agreeing(len(room.silent), 'have')} not told their bytes",
-            "look at their disks before these go for good (brokers before Kafka 3.3 do not tell)",
+            f"{some(room.silent)} {agreeing(len(room.silent), 'have')} not reported their bytes",
+            "look at their disks before these go for good (brokers before Kafka 3.3 do not report them)",
         )
     if not room.enough:
         needed = "more" if room.needed == UNKNOWN else size(room.needed)
         return unsafe(
             "room",
             f"the other brokers have no room for what these hold: {needed} to hold, {size(room.free)} free",
-            "add brokers or disks before these go for good, or delete what nobody needs",
+            "add brokers or disks before these go for good, or delete what is not needed",
         )
     if not found.losses.replicas:
         return fine("room", "they hold no replica")

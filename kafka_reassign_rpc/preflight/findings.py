@@ -80,7 +80,7 @@ TO_MIGRATE = Question("ready", "to begin the migration of this cluster to KRaft"
 
 
 def every(names: Iterable[str]) -> str:
-    """All are named where each has to be corrected."""
+    """All names, for findings where each has to be corrected."""
     return ", ".join(names)
 
 

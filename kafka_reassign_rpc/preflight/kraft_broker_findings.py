@@ -95,7 +95,7 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if unknown:
         yield unsafe(
             "log-dirs",
-            f"{some_brokers(unknown, 'do')} not tell the log dirs, so it is not known whether one has failed",
+            f"{some_brokers(unknown, 'do')} not report the log dirs, so it is not known whether one has failed",
             "allow the login DESCRIBE on the cluster",
         )
     failed = [f"{path} of broker {one.broker.id}" for one in heard for path, error in (one.log_dirs or ()) if error]

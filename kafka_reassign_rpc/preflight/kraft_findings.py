@@ -71,7 +71,7 @@ def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if wrong is not None and now.owner is not None:
         yield unsafe("controller", *wrong, () if now.owner.session else cures.elect())
     if odd is None and wrong is None and now.problem is None and lowered is None:
-        yield fine("migration", "no migration has begun, and nothing stands in its way in /controller and /migration")
+        yield fine("migration", "no migration has begun, and nothing is in its way in /controller and /migration")
 
 
 def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
@@ -103,17 +103,17 @@ def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
 
 def _requests(state: FoundState, cures: Cures) -> Iterator[Finding]:
     cluster, batch = state.cluster, state.cluster.batch
-    stand = {
+    places = {
         znode_paths.REASSIGN_PARTITIONS: batch is not None and not batch.entries and not batch.unreadable,
         znode_paths.CANCEL_IN_PROGRESS: cluster.cancel_all is not None,
         znode_paths.REASSIGN_CANCEL: cluster.disabled_by_znode,
         znode_paths.PREFERRED_REPLICA_ELECTION: state.election,
     }
-    found = [path for path, stands in stand.items() if stands]
+    found = [path for path, is_there in places.items() if is_there]
     if found:
         yield unsafe(
             "requests",
-            f"requests stand in {every(found)}: a migration forgets them",
+            f"there are requests in {every(found)}: a migration forgets them",
             "let a controller carry them out, or delete these znodes",
             cures.delete(found),
         )
@@ -121,12 +121,12 @@ def _requests(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if unread:
         yield unsafe(
             "requests",
-            f"requests stand in {every(unread)}: a migration forgets their moves",
+            f"there are requests in {every(unread)}: a migration forgets their moves",
             f"let a controller carry them out; {LEAVE}, and keeps them",
             cures.leave(),
         )
     if broken := unreadable_requests(state):
-        what = f"requests that cannot be understood stand in {every(broken)}: a migration forgets them"
+        what = f"there are requests that cannot be understood in {every(broken)}: a migration forgets them"
         yield unsafe("requests", what, "correct them, or delete these znodes")
     for problem in state.problems:
         yield unsafe("requests", problem, "correct or delete it")
@@ -149,7 +149,7 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
     if kept:
         yield unsafe(
             "leases",
-            f"leases of throttles have changed configs of {some(kept)}: after a migration nobody takes"
+            f"leases of throttles have changed configs of {some(kept)}: after a migration nothing takes"
             " them back, and they hold forever",
             f"let their moves end, or end them with `{command('kafka-reassign throttle', 0)}` while a server of"
             f" kafka-reassign-rpc is the controller; {LEAVE}",
@@ -158,7 +158,7 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
     if others:
         yield warning(
             "throttles",
-            f"replication throttles stand on {some(others)}, and go on to hold after the migration",
+            f"replication throttles are set on {some(others)}, and still hold after the migration",
             "delete them (kafka-configs.sh --alter --delete-config), if no move needs them",
         )
     if not others and not kept:
@@ -170,7 +170,7 @@ def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
     if own:
         yield unsafe(
             "settings",
-            f"settings of servers stand among the brokers' defaults ({some(sorted(own))}): KRaft keeps them there as"
+            f"settings of servers are among the brokers' defaults ({some(sorted(own))}): KRaft keeps them there as"
             " configs that no broker knows",
             f"{MOVE_SETTINGS}, with a server as the controller; {LEAVE}",
             cures.leave(),
@@ -190,7 +190,7 @@ def _own(more: MigrationState, cures: Cures) -> Iterator[Finding]:
         roots = sorted({own_znodes.root_of(one.path) for one in more.own.ours})
         yield warning(
             "own-znodes",
-            f"znodes of kafka-reassign-rpc stand ({every(roots)}): a migration leaves them there",
+            f"znodes of kafka-reassign-rpc are left ({every(roots)}): a migration leaves them there",
             LEAVE,
             cures.leave(),
         )

@@ -36,7 +36,7 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if broken:
         yield unsafe(
             "topics",
-            f"the znodes of topics cannot be understood: {every(broken)}. While they stand, {table.TOPICS.dies}",
+            f"the znodes of topics cannot be understood: {every(broken)}. While they are there, {table.TOPICS.dies}",
             "repair them, from a backup of ZooKeeper or the logs of the brokers: a KRaft controller stops at the first;"
             " a topic whose znode is deleted loses its records",
         )
@@ -91,7 +91,7 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
 
 
 def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
-    """KRaftMigrationDriver.areZkBrokersReadyForMigration waits for each id that stands in a topic's znode."""
+    """KRaftMigrationDriver.areZkBrokersReadyForMigration waits for each id in a topic's znode."""
     cluster = state.cluster
     unreadable = list(registrations(state))
     yield from unreadable
@@ -121,7 +121,7 @@ def _configs(cluster: Cluster) -> Iterator[Finding]:
     if absent:
         yield warning(
             "broker-configs",
-            f"dynamic configs stand for {some(absent)}, which are no registered brokers, and stay after the migration",
+            f"there are configs for {some(absent)}, which are no registered brokers, and stay after the migration",
             "delete these znodes, if these ids do not come back",
         )
     secret = sorted(

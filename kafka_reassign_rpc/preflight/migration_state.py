@@ -29,7 +29,7 @@ _WRITTEN: Mapping[str, int] = {
 
 
 class MigrationState(NamedTuple):
-    """owners   who may write a znode, by its path; None: anybody; empty: nobody, or not even its ACL may be read"""
+    """owners   who may write a znode, by its path; None: anybody; empty: no one, or not even its ACL may be read"""
 
     own: OwnZnodes
     owners: Mapping[str, frozenset[str] | None]

@@ -1,6 +1,6 @@
-"""The znodes of this product that stand in ZooKeeper, and those of somebody else below them.
+"""The znodes of this product in ZooKeeper, and those of others below them.
 
-What is ours is told by its path: a name below our roots that no server gives belongs to somebody else.
+The path shows what is ours: a name below our roots that no server gives is not ours.
 `/admin/reassign_partitions` is Kafka's, a stock controller carries it out.
 """
 

@@ -28,7 +28,7 @@ QUOTED = ("users", "clients")
 
 
 class ControllerNow(NamedTuple):
-    """The controller of a cluster. `owner` is None where nobody is.
+    """The controller of a cluster. `owner` is None where there is none.
 
     epoch       of the controller elected last; -1: there was none
     since_ms    when the owner was elected, ms since 1970
@@ -49,7 +49,7 @@ class FoundState(NamedTuple):
     taken_ids   names under `/admin/reassignment_server_ids`: ids that servers have taken
     migration   what `/migration` says
     marks       topics marked for deletion
-    election    a request of Kafka 2's tool for preferred leaders stands
+    election    a request of Kafka 2's tool for preferred leaders is there
     missing     znodes that a server would create
     problems    of the batch and the queue
     """

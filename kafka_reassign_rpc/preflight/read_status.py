@@ -1,4 +1,4 @@
-"""Reads the status of a cluster from ZooKeeper, which also tells it while nobody controls the cluster.
+"""Reads the status of a cluster from ZooKeeper, which also has it while there is no controller.
 
 It knows every controller's epoch, and has no times of repairs.
 """
@@ -67,7 +67,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
 
 
 def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
-    """Nobody knows since when those are gone that have no failure (any more)."""
+    """Since when a broker is gone is unknown where it has no failure (any more)."""
     losses = LostReplicas(cluster)
     for topic, index, partition in cluster.all_partitions():
         place = cluster.queue.place(topic, index)
@@ -78,7 +78,7 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
 
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
-    """Nobody was asked what is copied, or how healing is."""
+    """Without what is copied, and how healing is: no controller was asked."""
     if now.owner is not None and now.owner.kraft_epoch >= 0:
         controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
         view = ServerView(None, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)

@@ -1,4 +1,4 @@
-"""What stands in ZooKeeper and ends a broker that starts, or stops a migration: a finding for each row of
+"""What in ZooKeeper ends a broker that starts, or stops a migration: a finding for each row of
 `core.restarts.table` that is met. Pure.
 
 Configs of topics and cluster-wide ones have findings of their own, since it takes the brokers' answers to judge them.
@@ -94,7 +94,7 @@ def _tokens(tokens: Mapping[str, bytes]) -> Iterator[ZnodeTrouble]:
 
 
 def _commands(ending: Ending, troubles: list[ZnodeTrouble], cures: Cures) -> Commands:
-    """A credential that stays is written by no command: it would stand in a shell's history. None takes away the
+    """A credential that stays is written by no command: it would be in a shell's history. None takes away the
     configs of a topic, without which it may lose records, or what an ACL denies.
     """
     if ending in _MENDED_BY_HAND or any(SCRAM & (one.stays or {}).keys() for one in troubles):

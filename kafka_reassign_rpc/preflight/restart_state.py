@@ -1,5 +1,5 @@
-"""What a broker reads of ZooKeeper when it starts, and a KRaft controller when it takes a cluster over, as it stands
-there: configs of clients, broken configs, the cluster's id and features, producer ids, tokens, ACLs.
+"""What a broker reads of ZooKeeper when it starts, and a KRaft controller when it takes a cluster over, as it is
+now: configs of clients, broken configs, the cluster's id and features, producer ids, tokens, ACLs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def _unread(state: FoundState, kind: str, name: str) -> str | None:
 
 
 async def _clients(zk: ZooKeeper) -> list[str]:
-    """Names as they stand: one that cannot be decoded has to be found too."""
+    """Names as they are stored: one that cannot be decoded has to be found too."""
     users = await _below(zk, [znode_paths.config_type(USERS)])
     of_users = await _below(zk, [f"{user}/{CLIENTS}" for user in users])
     others = await _below(zk, [znode_paths.config_type(kind) for kind in (CLIENTS, IPS)])

@@ -17,4 +17,4 @@ def findings(files: Iterable[SecretFile]) -> Iterator[Finding]:
         yield warning(SUBJECT, one.problem, one.advice)
     if all_files and not found:
         count = len({file.path for file in all_files})
-        yield fine(SUBJECT, f"nobody else may read {counted(count, 'file')} with secrets that the settings name")
+        yield fine(SUBJECT, f"no other user may read {counted(count, 'file')} with secrets that the settings name")

@@ -39,7 +39,7 @@ def _settings(cluster: Cluster) -> Finding:
         names = listed(by_themselves)
         return warning(
             "settings",
-            f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
+            f"{LOG_DIRS} is among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
             " it for a secret, and stock tools refuse every other change of its configs",
             f"`{command('kafka-reassign cordon', '--brokers', names)}`, {BY_A_SERVER}; then delete it"
             f" there: `{_delete_config('--entity-name', 'ID', names=LOG_DIRS)}`",
@@ -48,7 +48,7 @@ def _settings(cluster: Cluster) -> Finding:
     if own:
         return warning(
             "settings",
-            f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
+            f"settings of servers are among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
             f" other change: {'; '.join(notices(cluster.settings, own))}",
             f"{MOVE_SETTINGS}, {BY_A_SERVER}; or set them on a server (kafka-configs.sh) and delete"
             f" them all at once from the defaults: `{_delete_config('--entity-default', names=','.join(sorted(own)))}`",

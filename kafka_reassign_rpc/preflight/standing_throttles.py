@@ -34,7 +34,7 @@ class StandingThrottles(NamedTuple):
     others: list[Throttled]
 
 
-NO_THROTTLE = fine("throttles", "no replication throttle stands")
+NO_THROTTLE = fine("throttles", "no replication throttle is set")
 
 
 def standing_throttles(cluster: Cluster, kept: Container[str]) -> StandingThrottles:

@@ -1,4 +1,4 @@
-"""Configs of topics that stand already and at which brokers end when they start. Pure."""
+"""Present configs of topics at which brokers end when they start. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ def findings(
 
 def _tiered_storage(answers: Sequence[BrokerAnswer]) -> bool | None:
     """None while it is not known of every broker."""
-    told = [one.configs.get(TIERED_STORAGE, "false") == "true" for one in answers if not one.problem]
-    if False in told:
+    tiered = [one.configs.get(TIERED_STORAGE, "false") == "true" for one in answers if not one.problem]
+    if False in tiered:
         return False
-    return True if told and len(told) == len(answers) else None
+    return True if tiered and len(tiered) == len(answers) else None

@@ -79,7 +79,7 @@ def _cure(name: str, topic_id: UUID, cluster: Cluster, twins: Twins, cures: Cure
 
 
 def _is_known_everywhere(znode: TopicZnode, cluster: Cluster, silent: Collection[int]) -> bool:
-    """Whether each broker that may have a log has told its logs."""
+    """Whether each broker that may have a log has listed its logs."""
     replicas = {replica for one in znode.partitions.values() for replica in one.replicas}
     return not silent and replicas <= cluster.brokers.keys()
 
@@ -90,4 +90,4 @@ def _with_id(name: str, znode: TopicZnode, topic_id: UUID | None, cures: Cures) 
 
 
 def _silent(brokers: Sequence[int]) -> str:
-    return f"; {those([*brokers], verb='have')} not told the logs" if brokers else ""
+    return f"; {those([*brokers], verb='have')} not listed the logs" if brokers else ""

@@ -1,7 +1,7 @@
 """What can be said from ZooKeeper once a KRaft controller has the cluster: what stays behind, and nothing else. Pure.
 
 What ZooKeeper holds is a copy then, and brokers in KRaft mode do not register there: they look lost, their configs look
-like those of nobody. So nothing is said of brokers and replicas, and no command is printed that writes.
+like those of no broker. So nothing is said of brokers and replicas, and no command is printed that writes.
 """
 
 from collections.abc import Iterator
@@ -59,11 +59,11 @@ def findings(state: FoundState, more: MigrationState) -> Iterator[Finding]:
         )
     own, _ = divided(cluster.default_configs)
     if own:
-        what = f"settings of servers stand among the brokers' defaults ({some(sorted(own))}), and no broker knows them"
+        what = f"settings of servers are among the brokers' defaults ({some(sorted(own))}), and no broker knows them"
         yield warning("settings", what, "they do no harm; docs/migrate.md says how configs are deleted under KRaft")
     if more.own.ours:
         roots = sorted({own_znodes.root_of(one.path) for one in more.own.ours})
-        yield fine("own-znodes", f"znodes of kafka-reassign-rpc stand ({every(roots)}), and go with ZooKeeper")
+        yield fine("own-znodes", f"znodes of kafka-reassign-rpc are left ({every(roots)}), and go with ZooKeeper")
 
 
 def _throttles(state: FoundState, more: MigrationState) -> Iterator[Finding]:
@@ -72,15 +72,15 @@ def _throttles(state: FoundState, more: MigrationState) -> Iterator[Finding]:
     if leased:
         yield unsafe(
             "leases",
-            f"throttles of leases have stayed: {every(map(str, leased))}. Nobody takes them back under KRaft, and they"
+            f"throttles of leases have stayed: {every(map(str, leased))}. Nothing takes them back under KRaft, and they"
             " hold forever",
-            "when their moves have ended take them back as docs/migrate.md says, to what stood there before:"
+            "when their moves have ended take them back as docs/migrate.md says, to the values before:"
             f" {znode_paths.THROTTLES} has it",
         )
     if others:
         yield warning(
             "throttles",
-            f"replication throttles stand, and hold: {every(map(str, others))}",
+            f"replication throttles are set, and hold: {every(map(str, others))}",
             "take them back, as docs/migrate.md says, if no move needs them",
         )
     if not leased and not others:

@@ -58,7 +58,7 @@ def _principals(names: UniqueNames) -> Iterator[Finding]:
                 "principals",
                 f"several znodes of /config/{kind} are one name to Kafka: {shown}. Which one's quotas and SCRAM"
                 " credentials hold changes with each change, and a migration to KRaft keeps those of one",
-                "set what shall hold with kafka-configs.sh, which writes the one that is quoted as Kafka quotes it, and"
+                "set what is to hold with kafka-configs.sh, which writes the one that is quoted as Kafka quotes it, and"
                 f" then delete {some(odd)}",
             )
 
@@ -92,7 +92,7 @@ def nodes(
     if twice:
         yield unsafe(
             "addresses",
-            f"brokers are registered at one address: {_places(twice)}. Whoever connects there reaches one of them",
+            f"brokers are registered at one address: {_places(twice)}. Who connects there reaches one of them",
             "give each of them its own in advertised.listeners",
         )
     ours = {place: at[place] for one in advertised if (place := (one.host, one.port)) in at}
@@ -125,7 +125,7 @@ def _places(found: Mapping[tuple[str, int], Sequence[int]]) -> str:
 
 
 def controller_ids(state: FoundState, answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """Those of KRaft controllers, as far as brokers have them in their properties."""
+    """Ids of KRaft controllers that brokers or servers have too, as far as brokers know them by their properties."""
     voters = {id_ for one in answers for id_ in _voters(one)}
     brokers = sorted(voters & _brokers(state))
     ours = sorted(voters & {id_ for name in state.taken_ids if (id_ := number(name, 0, INT32)) is not None})
@@ -140,7 +140,7 @@ def controller_ids(state: FoundState, answers: Sequence[BrokerAnswer]) -> Iterat
         yield warning(
             "controller-ids",
             f"{those(ours, 'server')} of kafka-reassign-rpc and KRaft controllers have the same id: in /controller, in"
-            " logs and in metrics nobody can tell them apart",
+            " logs and in metrics they cannot be distinguished",
             f"give these controllers other ids, in their node.id and in {VOTERS} of all",
         )
 

@@ -68,7 +68,7 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if broken:
         yield warning(
             "topics",
-            f"the znodes of topics cannot be understood: {some(broken)}. While they stand, {table.TOPICS.dies}",
+            f"the znodes of topics cannot be understood: {some(broken)}. While they are there, {table.TOPICS.dies}",
             f"{table.TOPICS.cure}: a server leaves these topics as they are",
         )
     held, coming = (found - set(state.cluster.brokers) for found in _replicas(state.cluster))
@@ -201,7 +201,7 @@ def _deletions(state: FoundState) -> Iterator[Finding]:
 
 
 def _leftovers(state: FoundState) -> Iterator[Finding]:
-    """Somebody has asked for something in these znodes, and they still stand."""
+    """Requests of others in znodes that are still there."""
     cluster = state.cluster
     found: list[tuple[str, str]] = []
     if cluster.batch is not None:
@@ -220,11 +220,11 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
     if found:
         yield warning(
             "leftovers",
-            "requests of others stand: " + "; ".join(f"{path} ({what})" for path, what in found),
+            "there are requests of others: " + "; ".join(f"{path} ({what})" for path, what in found),
             "delete those that are not wanted any more",
         )
     else:
-        yield fine("leftovers", "no request of others stands under /admin")
+        yield fine("leftovers", "there is no request of others under /admin")
     for problem in state.problems:
         yield warning("leftovers", problem, "correct or delete it")
 
@@ -236,5 +236,5 @@ def _writes(state: FoundState) -> Finding:
     return fine(
         "writes",
         f"a server {made}; it never registers in {znode_paths.BROKER_IDS}; as the controller it writes"
-        f" {znode_paths.CONTROLLER}, {', '.join(written)}, and what stands under them",
+        f" {znode_paths.CONTROLLER}, {', '.join(written)}, and what is below them",
     )

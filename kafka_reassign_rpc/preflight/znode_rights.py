@@ -1,7 +1,7 @@
 """Whether the ACLs of the znodes permit what a server does with them. Reads ACLs, and tries nothing out.
 
-A server is `world:anyone`, and whoever it logs in as. ZooKeeper wants WRITE on a znode to change its data, and CREATE
-or DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
+A server is `world:anyone`, and the principal that it logs in as. ZooKeeper wants WRITE on a znode to change its data,
+and CREATE or DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ def written() -> set[str]:
 def needed_if_present(topics: Iterable[str], configs: Mapping[str, Iterable[str]], *, acls: bool) -> dict[str, int]:
     """Rights on znodes that may not exist, where the right on the parent is enough.
 
-    configs   the names of entities by the type, but for topics: `znode_paths.CONFIG_TYPES`
+    configs   the names of entities by the type, without topics: `znode_paths.CONFIG_TYPES`
     acls      whether a server would have the authorizer, with its ACLs in this ZooKeeper
     """
     found = {

@@ -1,7 +1,7 @@
 """--cancel: cancels the moves of a file, or all moves in flight and in the queue; then clears the throttles.
 
 The exit code says whether the moves are cancelled. Throttles that could not be cleared, such as those of a dead broker,
-are told, and are no failure.
+are named, and are no failure.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.support.host_port import BadAddress, host_ports
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 SLOW_S = 10.0
-"""After so long a user is told that nobody answers: the whole limit is a minute, as in the stock tool."""
+"""After this time a user reads that no node answers: the whole limit is a minute, as in the stock tool."""
 _NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
 
 

@@ -1,6 +1,6 @@
 """`kafka-reassign describe`: shows each move in flight as KIP-240 describes it, with its progress.
 
-Then come the moves in the queue. Moves of one request stand together.
+Then come the moves in the queue. Moves of one request are together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ def run(context: ActionContext) -> None:
 
 
 def why_they_wait(client: ReassignmentClient) -> dict[TopicPartition, str]:
-    """What each waiting move waits for: empty where the controller does not tell."""
+    """What each waiting move waits for: empty where the controller does not say."""
     found: dict[TopicPartition, str] = {}
     with suppress(UnsupportedHere):
         for offset in count(step=MOVES_PER_PAGE):

@@ -45,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="TIME",
-        help="show events from this time on (2026-11-22T10:00, UTC), or from so long ago (90s, 20min, 2h, 1d)",
+        help="show events from this time on (2026-11-22T10:00, UTC), or from this long ago (90s, 20min, 2h, 1d)",
     )
     parser.add_argument("--topic", metavar="TOPIC", help="show events of this topic alone")
     parser.add_argument(
@@ -159,7 +159,7 @@ def _principal(options: ParsedOptions) -> str | None:
 
 
 def _is_of(event: Event, principal: str) -> bool:
-    """It asked for this, or for the move that has ended."""
+    """Whether the principal asked for this, or for the move that has ended."""
     before = event.get("requested_by", "")
     return event.get("principal") == principal or before == principal or before.startswith(f"{principal} ")
 
@@ -177,7 +177,7 @@ def _is_about(event: Event, broker: int) -> bool:
 
 
 def _since(text: str, now_s: float) -> int:
-    """Ms since 1970 of a time (UTC unless it says otherwise), or of so long ago."""
+    """Ms since 1970 of a time (UTC unless it says otherwise), or of a time span ago."""
     ago = None if text.isdigit() else parse_duration_ms(text)
     if ago is not None:
         return int(now_s * 1000) - ago

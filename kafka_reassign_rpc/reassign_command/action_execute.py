@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
 
     @property
     def terms(self) -> MoveTerms:
-        """Of any move. None expects or all do."""
+        """The terms of any of the moves: either all have expected replicas, or none."""
         return next(iter(self.moves.values()))
 
 

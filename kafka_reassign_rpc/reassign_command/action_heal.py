@@ -114,7 +114,7 @@ def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
     context.output.line(f"{counted(found.approved, 'move')} of the repair{of} may start.")
     if found.held:
         context.output.line(
-            f"{counted(found.held, 'move', 'are')} held besides: {command('kafka-reassign release', '--all')}"
+            f"{counted(found.held, 'move', 'are')} also held: {command('kafka-reassign release', '--all')}"
         )
 
 
@@ -209,7 +209,7 @@ def status_lines(status: HealingStatus) -> list[str]:
 
 
 def _line(what: str, one: Lost | BrokerRepair) -> str:
-    """One for each broker; a command ends it."""
+    """The line of a broker; its command comes last."""
     told = ", ".join(filter(None, (what, what_and_fate(one))))
     return f"Broker {one.broker}: {told}" + (f": {one.command}" if one.command else "")
 

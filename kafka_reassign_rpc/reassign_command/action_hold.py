@@ -55,7 +55,7 @@ def _run(context: ActionContext, asked: argparse.Namespace, *, hold: bool) -> No
     if not hold and (unapproved := client.healing_status().unapproved):
         output.collect(unapproved=unapproved)
         output.line(
-            f"{counted(unapproved, 'move')} of repairs {agreeing(unapproved, 'wait')} for approval besides:"
+            f"{counted(unapproved, 'move')} of repairs {agreeing(unapproved, 'wait')} for approval as well:"
             f" {command('kafka-reassign heal', '--approve')}"
         )
 

@@ -45,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--undo",
         type=_move_id,
         metavar="ID",
-        help="back to the replicas before the move with this id, which has ended (`events` tells ids); refused where "
+        help="back to the replicas before the move with this id, which has ended (`events` shows ids); refused where "
         "the partition has other replicas by now",
     )
     parser.add_argument(
@@ -65,7 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for option in (BY_NAME[name] for name in _OF_EXECUTE):
         if option.value is None:
-            group = when if option.name == "additional" else parser  # what waits for its turn is beside others anyway
+            group = when if option.name == "additional" else parser  # what waits for its turn is additional anyway
             group.add_argument(f"--{option.name}", action="store_true", help=option.help)
         else:
             parser.add_argument(f"--{option.name}", metavar=option.value.upper(), help=option.help)
@@ -138,7 +138,7 @@ def _targets(topic: str, given: Sequence[str]) -> Assignment:
             raise _wrong(text, f"another -p names partition {name.partition}")
         twice = next((broker for broker in replicas if replicas.count(broker) > 1), None)
         if twice is not None:
-            raise _wrong(text, f"broker {twice} stands there twice")
+            raise _wrong(text, f"broker {twice} is named twice")
         targets[name] = replicas
     return targets
 

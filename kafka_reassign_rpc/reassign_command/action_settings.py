@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--move",
         action="store_true",
-        help="move the settings that stand among the brokers' default configs, where servers of earlier versions kept "
+        help="move the settings that are among the brokers' default configs, where servers of earlier versions kept "
         "them, to where they belong; none changes its value",
     )
 
@@ -118,8 +118,8 @@ def _warn(context: ActionContext, found: Sequence[ServerSetting]) -> None:
             continue
         effect = "holds" if one.where == "defaults" else "has no effect"
         context.output.line(
-            f"{one.name}={one.old} stands among {IN_DEFAULTS} and {effect}. --move takes it from there: stock tools"
-            " cannot change those configs beside it."
+            f"{one.name}={one.old} is among {IN_DEFAULTS} and {effect}. --move takes it from there: stock tools"
+            " cannot change those configs while it is there."
         )
 
 
@@ -127,7 +127,7 @@ def _move(context: ActionContext) -> None:
     found = context.client.move_settings()
     context.output.collect(moved=dict(found.moved), dropped=dict(found.dropped))
     if not found.moved and not found.dropped:
-        context.output.line(f"No setting of servers stands among {IN_DEFAULTS}.")
+        context.output.line(f"No setting of servers is among {IN_DEFAULTS}.")
     for name, value in sorted(found.moved.items()):
         context.output.line(f"{name}={value} holds as before: set for all servers now.")
     for name, value in sorted(found.dropped.items()):

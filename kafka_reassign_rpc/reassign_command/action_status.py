@@ -1,6 +1,6 @@
 """`kafka-reassign status`: all that the status page of a server shows, once, in a terminal.
 
-It shows the status document and derives nothing: `status_text` draws it. What this cluster does not tell (a stock
+It shows the status document and derives nothing: `status_text` draws it. What this cluster does not have (a stock
 controller has no queue, no healing and no events) is left out, and said.
 """
 
@@ -123,7 +123,7 @@ def document(seen: Seen) -> dict[str, Any]:
         "waiting": None if totals is None or totals.waiting is None else sum(totals.waiting.values()),
         "finished": None if work is None else work.ended,
         "total": action_watch.numbers(together(status)),
-        "brokers_without_answer": {str(broker): "it does not tell its configs" for broker in seen.silent},
+        "brokers_without_answer": {str(broker): "it does not report its configs" for broker in seen.silent},
         "moves": [_move(one) for one in seen.moves],
         "brokers": [_broker(seen, one) for one in seen.brokers],
         "events": None if seen.events is None else list(seen.events[-EVENTS_SHOWN:]),
@@ -173,6 +173,6 @@ COMMAND = OurCommand(
     "show the whole cluster once",
     "Shows the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked and "
     "why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest events. "
-    "What a stock controller does not tell is left out.",
+    "What a stock controller does not have is left out.",
     lambda context, _: run(context),
 )

@@ -68,7 +68,7 @@ def parser() -> Parser:
 
 
 def parse_command(command_line: Sequence[str]) -> tuple[OurCommand, argparse.Namespace] | None:
-    """The command that is asked for, which may stand anywhere among its arguments; None: there is none. Raises
+    """The command that is asked for, which may be anywhere among its arguments; None: there is none. Raises
     UnreadableCommandLine.
 
     The stock tool passes over words that are neither an option nor its value, so the command would be lost there.
@@ -87,7 +87,7 @@ def parse_command(command_line: Sequence[str]) -> tuple[OurCommand, argparse.Nam
 
 
 def _place(root: Parser, command_line: Sequence[str]) -> int | None:
-    """Of the first word that is a command and no value of the option before it."""
+    """The place of the first word that is a command, and not the value of the option before it."""
     takes_value = {
         name
         for one in (root, *root.commands().values())

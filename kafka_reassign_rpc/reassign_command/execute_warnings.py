@@ -2,7 +2,7 @@
 too.
 
 - moves that leave their partitions on fewer racks, or less even over them
-- moves to fewer replicas than min.insync.replicas, and a throttle that stands and holds them
+- moves to fewer replicas than min.insync.replicas, and a throttle that is already set and holds them
 - a throttle below what producers write to the partitions that move: those moves never end
 """
 
@@ -61,7 +61,7 @@ def standing(replicas: Iterable[int], move: PartitionReassignment | None) -> lis
 class ProduceRateCheck:
     """Compares a throttle with what producers write from before the moves start until a second later.
 
-    A broker that does not tell sizes, or does not answer, causes no warning: the moves have started anyway.
+    A broker that does not report sizes, or does not answer, causes no warning: the moves have started anyway.
     """
 
     def __init__(self, client: ReassignmentClient, targets: Assignment, in_flight: InFlight, throttle: int) -> None:

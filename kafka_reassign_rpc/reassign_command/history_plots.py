@@ -69,7 +69,7 @@ def columns(past: PastFigures, value: Value, width: int) -> list[int | None]:
 
 
 def sparkline(values: Sequence[int | None], blocks: str) -> str:
-    """A blank stands where there is no value. The lowest block is 0, and nothing else is; the highest is the greatest
+    """A blank is a time without a value. The lowest block is 0, and nothing else is; the highest is the greatest
     value.
     """
     most = max((value for value in values if value is not None), default=0)

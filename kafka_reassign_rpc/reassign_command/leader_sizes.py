@@ -1,15 +1,15 @@
-"""How large partitions are, as their leaders tell it."""
+"""How large partitions are, as their leaders report it."""
 
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.client import ReassignmentClient, TopicPartition
 
 ANSWER_MS = 2_000
-"""How long brokers may take to tell sizes. Of one that does not, nothing is known."""
+"""How long brokers may take to report sizes. Of one that does not, nothing is known."""
 
 
 def leader_sizes(client: ReassignmentClient, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """In bytes, where the leader tells them."""
+    """Sizes in bytes, where the leader reports them."""
     asked: dict[int, list[TopicPartition]] = {}
     for name, leader in leaders.items():
         if leader >= 0:

@@ -39,7 +39,7 @@ def states(context: ActionContext, targets: Mapping[Replica, str]) -> dict[Repli
     found = {}
     for answer in context.client.describe_log_dirs(by_broker):
         if answer.error is not None:
-            raise CommandFailed(f"Broker {answer.broker} does not tell its log dirs: {answer.error}")
+            raise CommandFailed(f"Broker {answer.broker} does not report its log dirs: {answer.error}")
         found[answer.broker] = answer.replicas
     return {
         replica: LogDirState(target, found[replica.broker].get(replica.topic_partition, ReplicaLogDir()))

@@ -1,7 +1,7 @@
 """The events of all running servers as one stream, by time.
 
-Each server records what it decides, so after a failover the history lies on two. The events of one server come in the
-order of its log, whatever its clock did: see `core.events.log_clock`.
+Each server records what it decides, so after a failover the history is on two. The events of one server come in the
+order of its log, even if its clock was set back: see `core.events.log_clock`.
 """
 
 import heapq
@@ -24,7 +24,7 @@ class MergedEvents:
     is named once, and asked again in the next call.
 
     since  ms since 1970: older events are left out. What a server records after its log was read to its end is new,
-           whatever its clock says
+           by any clock
     clock  ms since 1970
     """
 
@@ -67,7 +67,7 @@ class MergedEvents:
                 yield recorded, event
 
     def _events(self, server: int, node: ClusterNode | None, controller: int) -> Iterator[Event]:
-        """Events after those that were read. `node`: None for the controller, which does not tell where it is
+        """Events after those that were read. `node`: None for the controller, which does not say where it is
         itself.
         """
         cursor = self._cursors.setdefault(server, EventCursor(0))
@@ -92,8 +92,8 @@ def _missing(server: int, node: ClusterNode | None, error: KafkaError) -> str:
 
 
 def newest_events(client: ReassignmentClient, connect: Connect, say: Say, most: int) -> list[Event]:
-    """Of all running servers that answer, at most so many of each, by time. Others are named. Raises KafkaError where
-    the controller does not tell.
+    """The newest of all running servers that answer, by time, at most `most` of each. Others are named. Raises
+    KafkaError where the controller does not say which servers run.
     """
     controller, nodes = running_servers(client)
     found: list[list[Event]] = []
@@ -123,7 +123,7 @@ def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
 
 
 def _recorded(clock: LogClock, log: Iterable[Event], now: int) -> Iterator[Recorded]:
-    """The earliest time stands for one that nothing tells."""
+    """An unknown time counts as the earliest."""
     for event in log:
         yield clock.recorded_at(event["at"], now) or 0, event
 

@@ -44,7 +44,7 @@ def nothing_matched(
 
 
 def existing_topic(client: ReassignmentClient, topic: str) -> dict[int, PartitionInfo]:
-    """Its partitions. Raises TerseFailure if there is no such topic, CommandFailed."""
+    """The topic's partitions. Raises TerseFailure if there is no such topic, CommandFailed."""
     found = client.describe_topics([topic])[topic]
     if isinstance(found, UnknownTopicOrPartition):
         known: Collection[str] = ()
@@ -60,7 +60,7 @@ def known_brokers(client: ReassignmentClient) -> set[int]:
     """Registered ones, and lost ones that replicas or moves still name."""
     nodes = {node.id for node in client.describe_cluster()}
     found = nodes - client.servers_among(nodes)
-    with suppress(KafkaError):  # a stock controller does not tell
+    with suppress(KafkaError):  # a stock controller does not say
         status = client.healing_status()
         for lost in (status.failed, status.gone, status.repairs):
             found |= {one.broker for one in lost}
@@ -74,7 +74,7 @@ def unknown_brokers(brokers: Iterable[int], known: Iterable[int]) -> str:
 
 
 def _topics(client: ReassignmentClient, named: Iterable[str]) -> dict[str, int]:
-    """All topics with the number of their partitions, of others than `named` 0."""
+    """All topics with the number of their partitions; 0 for those not in `named`."""
     sought = {*named}
     topics = client.describe_everything().topics
     return {one.name: len(one.partitions) if one.name in sought else 0 for one in topics}

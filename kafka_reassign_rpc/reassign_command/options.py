@@ -156,8 +156,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "lift-stricter",
-        "With --throttle and --lease: where a stricter rate stands on a broker, or for all brokers, the throttle takes "
-        "its place, and that rate comes back when the moves end. It stays where other moves have a lease without this "
+        "With --throttle and --lease: where a broker, or all brokers, have a stricter rate, the throttle takes its "
+        "place, and that rate comes back when the moves end. It stays where other moves have a lease without this "
         "option. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
@@ -226,7 +226,7 @@ class ParsedOptions:
         return name in self.values
 
     def value(self, name: str) -> str | None:
-        """Falls back to the default. Raises CommandFailed if the option stands there twice."""
+        """Falls back to the default. Raises CommandFailed if the option is given twice."""
         found = self.values.get(name)
         if not found:
             return BY_NAME[name].default if name in BY_NAME else None
@@ -235,7 +235,7 @@ class ParsedOptions:
         return found[0]
 
     def with_connection(self, server: str | None, config: str | None) -> Self:
-        """These where the command line names no other. The values are those of the environment."""
+        """With the environment's connection, where the command line names none."""
         if server is not None and not (self.has("bootstrap-server") or self.has("bootstrap-controller")):
             self.values["bootstrap-server"] = [server]
         if config is not None:
@@ -244,7 +244,7 @@ class ParsedOptions:
 
     @property
     def connection(self) -> Connection:
-        """For commands that a text names. What stands there twice is refused elsewhere."""
+        """For commands that a text names. What is given twice is refused elsewhere."""
         server, file = (next(iter(self.values.get(name, ())), None) for name in ("bootstrap-server", "command-config"))
         return ANY if server is None else Connection(server, file)
 

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.reassign_command.leader_sizes import ANSWER_MS
 def present_log_dirs(
     client: ReassignmentClient, assignment: Mapping[TopicPartition, Sequence[int]], live: Collection[int]
 ) -> dict[Replica, str]:
-    """Waits two seconds for live brokers to tell them."""
+    """Waits two seconds for live brokers to report them."""
     asked: dict[int, list[TopicPartition]] = {}
     for name, replicas in assignment.items():
         for broker in replicas:

@@ -35,7 +35,7 @@ LONGEST_SHUTTING_DOWN, LONGEST_CORDONED = 65, 70
 """Characters of their ids: with the words before them they fit into 80 columns."""
 UNKNOWN = "unknown"
 NOT_ASKED = "not asked"
-"""Of what brokers and the controller tell, where only ZooKeeper was read."""
+"""Of what only brokers and the controller know, where only ZooKeeper was read."""
 OF_A_LEASE = "*"
 """Marks a throttle."""
 NO_CAP = "none"
@@ -43,15 +43,15 @@ NO_CAP = "none"
 
 
 class Seen(NamedTuple):
-    """What was read: the status document, then what other calls tell.
+    """What was read: the status document, then the results of other calls.
 
     moves              all of them for JSON, else those with the most bytes left; `of`: how many there are
-    is_stock           the controller tells no document: it was made here
+    is_stock           the controller has no document: it was made here
     at                 where the controller listens, as the nodes name it
     is_stored          no controller was asked: it was made from what ZooKeeper holds
-    silent             brokers whose configs nobody tells
+    silent             brokers whose configs are not known
     events             None where there are none
-    healing, history   None where the controller does not tell
+    healing, history   None where the controller does not have it
     """
 
     status: Status
@@ -83,7 +83,7 @@ def last_lines(status: Status) -> Iterator[str]:
         return
     age = duration(max(0, status.at - last.at) / 1000)
     who = "" if last.server is None else f" by server {last.server}"
-    yield from fitted(f"Last known{who} {age} ago, at {utc_time(last.at)} UTC; it may be otherwise now:")
+    yield from fitted(f"Last known{who} {age} ago, at {utc_time(last.at)} UTC; it may have changed since:")
     for problem in last.problems:
         yield from fitted(f"  {'!!' if problem.level == 'wrong' else '!'} {_words(problem.text, LONGEST_PROBLEM)}")
     for line in (_health(last), _may_start(last), action_watch.headline(last), *_group_lines(last.groups or ())):
@@ -102,8 +102,8 @@ def fitted(line: str) -> list[str]:
 
 def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     status, controller = seen.status, seen.status.controller
-    nobody = f"controller {UNKNOWN}" if seen.is_stock else "no controller"
-    role = nobody if controller.id is None else f"controller {controller.id}"
+    without_id = f"controller {UNKNOWN}" if seen.is_stock else "no controller"
+    role = without_id if controller.id is None else f"controller {controller.id}"
     role += "" if seen.at is None else f" at {seen.at}"
     role += " (not a kafka-reassign-rpc server)" if seen.healing is None and not seen.is_stored else ""
     role += "" if controller.epoch is None else f", epoch {controller.epoch}"
@@ -126,7 +126,7 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     yield from _broker_lines(seen)
     yield ""
     if seen.is_stored:
-        yield "Progress, self-healing, history and events: only a controller tells them."
+        yield "Progress, self-healing, history and events: only a controller has them."
         return
     if seen.is_stock:
         yield "Caps, self-healing, history and events: a kafka-reassign-rpc server has them."
@@ -206,7 +206,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
         amounts = f"progress: {NOT_ASKED}" if seen.is_stored else text_format.amounts(progress_of(one))
         yield f"    {_words(_waits(one) if waits else amounts, LONGEST_REASON)}"
         since = [] if waits else [f"since {UNKNOWN if one.since is None else f'{utc_time(one.since)} UTC'}"]
-        # A stock controller tells neither the reason nor the route.
+        # A stock controller knows neither the reason nor the route.
         why = [] if seen.is_stock else [f"by {one.route}", f"asked by {_plain(one.who or UNKNOWN, LONGEST)}"]
         if one.reason:
             why.append(_words(one.reason, LONGEST_REASON))

@@ -1,4 +1,4 @@
-"""The status document of a stock controller: made by the code of our servers, from what the cluster's nodes tell."""
+"""The status document of a stock controller: made by the code of our servers from the nodes' answers."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -35,7 +35,7 @@ SAMPLE_S = 2.0
 
 
 class StockStatus(NamedTuple):
-    """`silent`: brokers that did not tell their configs."""
+    """`silent`: brokers that did not report their configs."""
 
     status: Status
     moves: Moves

@@ -4,7 +4,7 @@
     blank_values.py         what a blank setting means
     bad_setting.py          the error of a security setting, and text that never shows
     properties.py           settings as texts by name
-    config_providers.py     values of a properties file that stand elsewhere
+    config_providers.py     values of a properties file that are kept elsewhere
     secret_files.py         files with secrets, and whether others may read them
     security_protocols.py   which protocol a listener speaks
     slips.py                names that are misspelt

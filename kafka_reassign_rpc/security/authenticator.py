@@ -106,7 +106,7 @@ MakeAuthenticator = Callable[[AuthenticationContext], Authenticator]
 
 
 class FixedAuthenticator(NamedTuple):
-    """The principal is known from TLS, or is nobody (PLAINTEXT), so `admission` is never asked."""
+    """The principal is known from TLS, or is ANONYMOUS (PLAINTEXT), so `admission` is never asked."""
 
     principal: str = ANONYMOUS
     mechanism: str = ""

@@ -36,6 +36,6 @@ def is_blank(value: object) -> bool:
 
 
 def check_blank(place: str, setting: str, value: object) -> None:
-    """`place`: the name as it stands, with the prefix of a listener. Raises BadSetting."""
+    """`place`: the name as it is written, with the prefix of a listener. Raises BadSetting."""
     if is_blank(value) and setting not in TAKE_BLANKS:
         raise BadSetting(f"{place}: {REFUSED}")

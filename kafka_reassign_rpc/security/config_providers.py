@@ -1,4 +1,4 @@
-"""`config.providers`: values that stand elsewhere, as `${provider:[path:]key}` in a properties file (KIP-297, KIP-421).
+"""`config.providers`: values kept elsewhere, as `${provider:[path:]key}` in a properties file (KIP-297, KIP-421).
 
 A variable of a provider that is not configured stays as it is, as in Kafka. One that has no value, or lies outside of
 `allowed.paths`, is refused: Kafka takes its text for the value, and a login fails later. Source: ConfigTransformer,
@@ -58,7 +58,7 @@ def is_of_providers(name: str) -> bool:
 
 
 def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
-    """Those from which `resolved` would bring the values, each once. Reads nothing."""
+    """The files from which `resolved` would read values, each once. Reads nothing."""
     found: dict[Path, None] = {}
     for value in values.values():
         for variable in _variables(value):

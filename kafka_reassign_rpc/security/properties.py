@@ -26,16 +26,16 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def refuse_cut_keys(settings: Iterable[tuple[str, object]]) -> None:
-    """Raises BadSetting for a key or certificate in PEM that has a beginning and no end: the rest of it stands where
-    settings should.
+    """Raises BadSetting for a key or certificate in PEM that has a beginning and no end: the rest of it is where
+    settings should be.
     """
     for name, value in settings:
         pem = value if isinstance(value, str) else ""
         alone = name.startswith((_BEGIN, _END))
         if alone or pem.count(_BEGIN) != pem.count(_END):
-            where = "a line of PEM stands alone" if alone else f"{told_name(name)}: PEM is cut after its first line"
+            where = "a line of PEM is alone" if alone else f"{told_name(name)}: PEM is cut after its first line"
             raise BadSetting(
-                rf"{where}: in a properties file each line of it but the last ends with \; in TOML it stands between"
+                rf"{where}: in a properties file each line of it but the last ends with \; in TOML it is between"
                 " three quotation marks"
             )
 
@@ -48,7 +48,7 @@ class Properties:
         self._prefixes = prefixes
 
     def name(self, setting: str) -> str:
-        """With the prefix under which it stands (the first prefix if it stands nowhere)."""
+        """With the prefix under which it is set (the first prefix if it is not set)."""
         for prefix in self._prefixes:
             if self._values.get(prefix + setting) is not None:
                 return prefix + setting

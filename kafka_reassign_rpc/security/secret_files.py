@@ -76,7 +76,7 @@ def of_settings_file(path: str, named_by: str, properties: Mapping[str, object])
 
 
 def readable(files: Iterable[SecretFile]) -> list[ReadableSecret]:
-    """Those that others may read, each once, without missing ones."""
+    """The files that others may read, each once, without missing ones."""
     first: dict[Path, SecretFile] = {}
     for file in files:
         first.setdefault(file.path, file)
@@ -99,7 +99,7 @@ def _has_password(entry: jaas.JaasEntry) -> bool:
 
 
 def _entries_of(text: str) -> list[jaas.JaasEntry] | None:
-    """None if the text is no login configuration: nobody knows what it holds."""
+    """None if the text is no login configuration: what it holds is not known."""
     try:
         return [jaas.parse_entry(text, _JAAS)]
     except BadSetting:
@@ -116,7 +116,7 @@ def _keytabs(entries: Iterable[jaas.JaasEntry] | None, named_by: str) -> Iterato
 def _logins(path: str) -> Iterator[SecretFile]:
     try:
         sections = jaas.read_file(path, jaas.JAAS_FILE)
-    except BadSetting:  # whoever needs it says so
+    except BadSetting:  # the code that needs it says so
         return
     entries = [entry for section in sections.values() for entry in section]
     if any(map(_has_password, entries)):

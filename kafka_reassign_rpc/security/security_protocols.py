@@ -30,6 +30,6 @@ def protocols_of_listeners(text: str) -> dict[str, str]:
             known = ", ".join(SECURITY_PROTOCOLS)
             raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {known}, got {told(part)}")
         if name in found:
-            raise BadSetting(f"{PROTOCOL_MAP}: {name} stands twice")
+            raise BadSetting(f"{PROTOCOL_MAP}: {name} is there twice")
         found[name] = protocol
     return found

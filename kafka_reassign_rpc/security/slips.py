@@ -29,7 +29,7 @@ OF_CLIENTS = frozenset(_OF_CLIENTS_TEXT.split())
 
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` misspells, in whatever case."""
+    """The known name that `name` misspells; upper and lower case are the same."""
     in_small = {one.lower(): one for one in sorted(known)}
     found = difflib.get_close_matches(name.lower(), in_small, 1, _ALIKE)
     return in_small[found[0]] if found else None

@@ -35,7 +35,7 @@ FROM_NOW_ON = -1
 
 Event = dict[str, Any]
 Recorded = tuple[int, Event]
-"""An event, and when it was recorded as far as its log tells: ms since 1970."""
+"""An event, and when it was recorded as far as its log shows: ms since 1970."""
 _BROKER_LISTS = ("target", "original", "replicas")
 _WHO = ("principal", "who", "requested_by")
 

@@ -1,4 +1,4 @@
-"""What is dear to compute is computed for all viewers at once, and at most so often that it costs `SHARE` of a core."""
+"""Costly values are computed for all viewers at once, and only as often as `SHARE` of a core allows."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ class PacedViews(Generic[K, V]):
         self._turn = asyncio.Lock()
 
     async def get(self, key: K) -> Kept[V]:
-        """One is made at a time, whoever asks for how many. Use the value before the next `await`: then another may
+        """Values are made one at a time. Use the value before the next `await`: then another may
         have taken its place, and it is freed."""
         kept = self._fresh(key)
         if kept is not None:

@@ -30,7 +30,7 @@ class BadParameter(ValueError):
 
 
 class Parameters:
-    """Raises BadParameter where one is unknown, or stands there twice."""
+    """Raises BadParameter where one is unknown, or given twice."""
 
     def __init__(self, given: Given, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
@@ -42,7 +42,7 @@ class Parameters:
                 takes = f"expected {', '.join(known)}" if known else "expected none"
                 raise BadParameter(f"unknown parameter {shown(name)}: {takes}")
             if name in seen:
-                raise BadParameter(f"{name} stands there twice")
+                raise BadParameter(f"{name} is given twice")
             seen.add(name)
             if value:
                 self._values[name] = value
@@ -63,7 +63,7 @@ class Parameters:
         return found
 
     def brokers(self, name: str) -> frozenset[int]:
-        """At least one."""
+        """The ids of a parameter, at least one. Raises BadParameter."""
         value = self._values.get(name, "")
         found = None if len(value) > LONGEST_QUERY else parse_brokers(value)
         if not found:

@@ -37,7 +37,7 @@ from kafka_reassign_rpc.support.turns import in_turns
 
 API = "/api/v1/"
 HIDDEN = (
-    "without authentication only counts are told: give metrics.listener users or client certificates, or set"
+    "without authentication only counts are shown: give metrics.listener users or client certificates, or set"
     " status.page=full"
 )
 
@@ -58,7 +58,7 @@ class _Asked(Protocol[F_co]):
 class StatusApi:
     """view     the server now
     readers  of the event logs of all servers
-    full     whether names, reasons, principals and addresses are told
+    full     whether names, reasons, principals and addresses are shown
     last     what this server last knew of the moves; None: nothing
     name     of the cluster, where the process has several
     api      the path below which the API answers
@@ -110,7 +110,7 @@ class StatusApi:
         }
 
     async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
-        """In full, whatever the page tells: HTTP's status code, and JSON."""
+        """HTTP's status code and JSON; in full, whatever the page shows."""
         answers: dict[str, Callable[[Given], Awaitable[HttpPage]]] = {
             "status": self._status_document,
             "moves": self._moves_document,
@@ -274,7 +274,7 @@ class StatusApi:
     def _select(self, wanted: MoveFilter) -> Generator[None, None, Selection]:
         view = self._view()
         term = view.term
-        if term is None:  # whoever is no server does not know what waits
+        if term is None:  # a watch does not know what waits
             return Selection([], 0, moves.no_sums(knows_waiting=view.server is not None))
         return (yield from moves.select_moves(term, wanted))
 

@@ -13,7 +13,7 @@ EVERY_S = 5.0
 
 
 class StatusKeeper:
-    """status: the status of this server, in full. ask: that of the controller; None where it does not tell."""
+    """status: the status of this server, in full. ask: that of the controller; None where it does not answer."""
 
     def __init__(self, status: Callable[[], Status], ask: Callable[[], Awaitable[Status | None]]) -> None:
         self._status = status

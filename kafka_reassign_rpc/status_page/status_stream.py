@@ -1,7 +1,7 @@
 """`/api/v1/stream`: the status as server-sent events, for all viewers at once.
 
-Nothing is computed while nobody looks. Else one document is made every `EVERY_S`, and encoded once: in full, and as the
-fields that have changed, for viewers that have the one before. Nothing waits in line for a slow viewer: it gets the
+Nothing is computed while no page is open. Else one document is made every `EVERY_S`, and encoded once: in full, and as
+the fields that have changed, for viewers that have the one before. Nothing waits in line for a slow viewer: it gets the
 latest when it can take it.
 """
 
@@ -45,7 +45,7 @@ class StatusStream:
     async def _watch(self) -> AsyncIterator[bytes]:
         self._viewers += 1
         try:
-            if self._viewers == 1:  # nobody has looked for a while
+            if self._viewers == 1:  # no page was open for a while
                 self._refresh()
             if self._ticker is None or self._ticker.done():
                 self._ticker = asyncio.create_task(self._tick(), name="status-stream")

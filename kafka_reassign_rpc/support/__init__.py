@@ -21,7 +21,7 @@ host_port      addresses as Kafka reads them
 counted        numbers with their nouns and verbs
 shell_completion  scripts with which shells complete command lines
 nearest_name   names that nothing has, with what was meant
-typed_commands  commands that somebody is told to type
+typed_commands  commands that our texts ask a reader to type
 human_units    sizes and durations with units
 text_columns   text wrapped at the columns of a terminal
 text_table     tables of plain text, by rich

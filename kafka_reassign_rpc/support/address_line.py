@@ -1,4 +1,4 @@
-"""A line in which the addresses of clients take turns: whoever brings many waits for himself."""
+"""A line in which the addresses of clients take turns: one that brings many waits for its own."""
 
 import asyncio
 from collections import OrderedDict

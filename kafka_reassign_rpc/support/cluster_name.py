@@ -3,7 +3,7 @@
 from contextvars import ContextVar
 
 CLUSTER: ContextVar[str] = ContextVar("cluster", default="")
-"""The cluster for which this task works, in whatever module: the log names it. "" where there is no other."""
+"""The cluster for which this task works, in any module: the log names it. "" where there is no other."""
 
 
 def of_cluster(name: str) -> str:

@@ -9,12 +9,12 @@ PROPERTIES = "a Java properties file with configs of the client"
 
 
 def bootstrap_server() -> str | None:
-    """That of the environment."""
+    """The value of the environment."""
     return os.environ.get(BOOTSTRAP_SERVER) or None
 
 
 def command_config() -> str | None:
-    """That of the environment."""
+    """The value of the environment."""
     return os.environ.get(COMMAND_CONFIG) or None
 
 

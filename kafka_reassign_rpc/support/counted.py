@@ -19,7 +19,7 @@ def plural(count: int, noun: str = "") -> str:
 
 
 def agreeing(count: int, verb: str) -> str:
-    """Returns `is` for one where `are` stands for many."""
+    """Returns `is` for one where `are` is for many."""
     return ONE.get(verb, f"{verb}s") if count == 1 else verb
 
 

@@ -28,7 +28,7 @@ class Identity(NamedTuple):
 
 class Rights(NamedTuple):
     """mode      permission bits, with the group's own even if named users may read the file
-    is_fixed  nobody can change them: the file system is mounted read-only
+    is_fixed  they cannot be changed: the file system is mounted read-only
     """
 
     mode: int
@@ -85,7 +85,7 @@ def readers_of(path: Path) -> tuple[str, str] | None:
 
 
 def restrict(path: Path, mode: int) -> None:
-    """Whatever the umask was, the mode holds; bits such as setgid stay, links are left alone. Raises OSError."""
+    """Sets the mode whatever the umask was; bits such as setgid stay, links are left alone. Raises OSError."""
     found = path.lstat()
     wanted = stat.S_IMODE(found.st_mode) & ~0o777 | mode
     if not stat.S_ISLNK(found.st_mode) and stat.S_IMODE(found.st_mode) != wanted:

@@ -1,4 +1,4 @@
-"""Maps in processes that live for years hold what there is, not whatever has ever been."""
+"""Maps in processes that live for years hold what there is, not all that has ever been."""
 
 from collections.abc import Collection, Hashable, MutableMapping
 from typing import Any, TypeVar

@@ -1,6 +1,6 @@
 """HOST:PORT as Kafka reads it (Utils.getHost and getPort): `b1:9092`, `[fe80::1%lo]:9092`, `::ffff:127.0.0.1:9092`.
 
-All commands and settings read their addresses so, but for `zookeeper.connect`: that is read as ZooKeeper's client does.
+All commands and settings read addresses this way, except `zookeeper.connect`, which is read as ZooKeeper's client does.
 """
 
 import re
@@ -11,11 +11,11 @@ from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.secrecy import HIDDEN
 
 _HOST_PORT = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)")
-"""A security protocol before it means nothing; what else stands there is refused, which Kafka reads over. The last
+"""A security protocol before it means nothing; anything else there is refused, which Kafka reads over. The last
 colon begins the port, with brackets or without.
 """
 _SHOWN = re.compile(r"[0-9A-Za-z\-%._:\[\]]{1,255}:[0-9]{1,10}")
-"""What looks like an address is told where it is none. Anything else may be a secret in the wrong place."""
+"""A message shows a wrong text that looks like an address. Anything else may be a secret in the wrong place."""
 LAST_PORT = 65_535
 
 

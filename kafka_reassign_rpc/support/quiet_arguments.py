@@ -36,7 +36,7 @@ class QuietParser(argparse.ArgumentParser):
         return found
 
     def parser_of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
-        """That of the command which was found: argparse leaves its words to the parser above."""
+        """The parser of the command that was found: argparse leaves its words to the parser above."""
         for action in self._subparsers._group_actions if self._subparsers else ():
             chosen = self.commands().get(str(getattr(found, action.dest, None)))
             return self if chosen is None else chosen.parser_of(found)

@@ -55,7 +55,7 @@ _TELLING = frozenset((_OF_NAMES + _OF_SECRETS + _AFTER_SECRETS).split())
 
 
 def told(value: object) -> str:
-    """What was given in the place of something else. Short numbers and sizes, booleans and blanks are no secrets."""
+    """A wrong value, as a message may show it. Short numbers and sizes, booleans and blanks are no secrets."""
     if isinstance(value, bool | int | float) or value is None:
         text = repr(value)
         return text if len(text) <= LONGEST_NUMBER else HIDDEN
@@ -65,7 +65,7 @@ def told(value: object) -> str:
 
 
 def told_name(name: str) -> str:
-    """The name of a setting, known or not, with `…` for a word that looks like none. Of what stands behind a word such
+    """The name of a setting, known or not, with `…` for a word that looks like none. Of what follows a word such
     as `password` in it, only known words.
     """
     parts = _BETWEEN.split(name)
@@ -93,7 +93,7 @@ def told_key(name: str) -> str:
 
 
 def told_option(word: str) -> str:
-    """An option of a command line without its value, whatever the value is given with: `=` or nothing."""
+    """An option of a command line without its value, which is given with `=` or with nothing between."""
     name = word.partition("=")[0]
     if len(name) > LONGEST_OPTION or not _OPTION.fullmatch(name):
         return HIDDEN
@@ -102,8 +102,8 @@ def told_option(word: str) -> str:
 
 
 def told_words(words: Sequence[str]) -> str:
-    """Words of a command line that nothing takes. What follows an option that speaks of a secret is hidden, whatever
-    it looks like.
+    """Words of a command line that nothing takes. What follows an option that speaks of a secret is hidden,
+    whatever it looks like.
     """
     found, hides = [], False
     for word in words:

@@ -1,4 +1,4 @@
-"""`list.sort` of a hundred thousand keys would hold the event loop too long."""
+"""Sorts in slices: `list.sort` of a hundred thousand keys would hold the event loop too long."""
 
 from bisect import bisect_right
 from collections.abc import Generator, Sequence

@@ -111,7 +111,7 @@ class Turn:
         return self._since is not None and _clock() - self._since > SHORT_S
 
     def begin(self) -> None:
-        """Also when work goes on."""
+        """Begins a turn, also when work goes on."""
         if self._since is None:
             self._since = _clock()
             self._call()

@@ -1,7 +1,7 @@
-"""Commands that our texts tell somebody to type. They run as they are printed.
+"""Commands that our texts ask a reader to type. They run as they are printed.
 
-Whoever makes a text often does not know how its reader reaches the cluster: it says HOST:PORT, and the command of ours
-that prints it puts its own connection instead.
+The code that makes a text often does not know how its reader reaches the cluster: it says HOST:PORT, and the command of
+ours that prints it puts its own connection instead.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""One cluster of a `watch`."""
+"""One cluster that `watch` looks at."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence

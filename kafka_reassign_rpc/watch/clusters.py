@@ -12,7 +12,7 @@ from kafka_reassign_rpc.support.secrecy import told_name
 
 MOST_CLUSTERS = 50
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-"""It stands in paths, labels of metrics and names of directories."""
+"""It is part of paths, labels of metrics and names of directories."""
 _KEYS = {"name", "bootstrap-server", "command-config"}
 
 

@@ -1,7 +1,7 @@
 """Which move is which: Kafka lists what moves now, without ids, times and outcomes. The book compares looks.
 
 A move that is listed no longer is over. How it ended shows in its partition's replicas: the original ones (cancelled),
-the target (completed), others (gone). A broker may tell them a little later than the controller's list: what could
+the target (completed), others (gone). A broker may show them a little later than the controller's list: what could
 be such a delay has to be seen twice, other replicas `LOOKS` times.
 """
 
@@ -20,18 +20,18 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 TWICE, LOOKS = 2, 10
 DELETED = "its partition was deleted"
 OTHERS = "its replicas are neither the target nor the original ones"
-NOT_TOLD = "no broker tells the replicas of its partition"
+NOT_TOLD = "no broker knows the replicas of its partition"
 
 
 class Standing(NamedTuple):
-    """`topic_id` is "" where the broker tells none."""
+    """`topic_id` is "" where the broker gives none."""
 
     replicas: tuple[int, ...]
     topic_id: str = ""
 
 
 Told = Mapping[TopicPartition, Standing | None]
-"""None: there is no such partition. One that is missing here was not told."""
+"""None: there is no such partition. Of one that is missing here there is no answer."""
 
 
 class _Move:
@@ -50,7 +50,7 @@ class _Move:
 
 
 class MoveBook:
-    """Of one cluster. Give it every look with `observe`."""
+    """The moves of one cluster. Give it every look with `observe`."""
 
     def __init__(self) -> None:
         self._moves: dict[TopicPartition, _Move] = {}
@@ -67,14 +67,14 @@ class MoveBook:
 
     @property
     def topics(self) -> set[str]:
-        """Of moves whose outcome is not known yet."""
+        """The topics of moves whose outcome is not known yet."""
         return {name.topic for name in self._moves}
 
     def observe(
         self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
     ) -> list[Event]:
         """What has happened since the look before. `at`: ms since 1970; `listed`: what is in flight; `at_rest`:
-        replicas in their order, of partitions that were seen before they moved. The list is older than what is told.
+        replicas in their order, of partitions that were seen before they moved. The list is older than `told`.
         """
         events = [*self._events(at, listed, told, at_rest)]
         self._looks += 1
@@ -103,7 +103,7 @@ class MoveBook:
                 known.topic_id = standing.topic_id
 
     def _record(self, at: int, move: PartitionReassignment, at_rest: Sequence[int]) -> MoveRecord:
-        """A server of ours tells its own id. At the first look nobody knows since when a move is in flight."""
+        """A server of ours gives its own id. At the first look it is unknown since when a move is in flight."""
         original = tuple([one for one in move.replicas if one in move.sources])
         if set(at_rest) == move.sources:
             original = tuple(at_rest)

@@ -1,4 +1,4 @@
-"""Since when nodes are dead while no controller is active: nobody reports that, and Metadata names them as before."""
+"""Since when nodes are dead while no controller is active: no node reports that, and Metadata names them as before."""
 
 from collections.abc import Mapping, Sequence
 

@@ -43,11 +43,11 @@ def missing(topics: Sequence[TopicInfo], names: Iterable[TopicPartition]) -> dic
 
 
 def refused(topics: Sequence[TopicInfo], before: Iterable[str]) -> frozenset[str]:
-    """Topics that this principal may not describe, and others that no broker tells. An answer about all topics leaves
+    """Topics that this principal may not describe, and others that no broker names. An answer about all topics leaves
     them out without a word: those of `before` that it does not have are refused still.
     """
-    told = {topic.name for topic in topics}
-    return frozenset(one for one in before if one not in told) | {
+    named = {topic.name for topic in topics}
+    return frozenset(one for one in before if one not in named) | {
         topic.name
         for topic in topics
         if topic.error is not None and not isinstance(topic.error, UnknownTopicOrPartition)
@@ -104,7 +104,7 @@ def brought_up_to_date(
 
 
 def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:
-    """At the first look nobody knows since when a broker is lost."""
+    """At the first look it is unknown since when a broker is lost."""
     if former is not None:
         cluster.failed = {one: former.failed.get(one, at) for one in cluster.failed}
 

@@ -38,7 +38,7 @@ def lacking(found: Mapping[int, Heard], heard_at: Mapping[int, int]) -> str:
         named = [f"{one} ({_last(heard_at.get(one))})" for one in silent]
         return f"Broker{plural(len(silent))} {first_of(named, NAMED)}: sizes are not known, there is no answer"
     if wrong := of[Heard.WRONG]:
-        return f"Broker{plural(len(wrong))} {first_of(wrong, NAMED)}: sizes below 0 were told, and count as unknown"
+        return f"Broker{plural(len(wrong))} {first_of(wrong, NAMED)}: sizes below 0 were reported, and count as unknown"
     return ""
 
 

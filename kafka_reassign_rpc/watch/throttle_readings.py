@@ -12,18 +12,18 @@ from kafka_reassign_rpc.core.status.problems import throttled
 from kafka_reassign_rpc.support.forgetting import forget_others
 
 LEASE_MS = 2_000
-"""So long after the last move whoever throttled it may still be about to end that."""
+"""For this time after the last move its throttle may still be about to be removed."""
 
 
 class ThrottleReadings:
-    """`told`: brokers that have told their throttles; `at`: when each was asked for them last, ms since 1970."""
+    """`told`: brokers whose throttles are known; `at`: when each was asked for them last, ms since 1970."""
 
     def __init__(self) -> None:
         self.told: frozenset[int] = frozenset()
         self.at: dict[int, int] = {}
         self._changed: set[int] = set()
         self._begun: dict[int, int] = {}
-        """Brokers of moves that have begun since, and when: whoever began them may have throttled them before."""
+        """Brokers of moves that have begun since, and when: they may have been throttled just before."""
         self._at_rest_since = 0
 
     def moved(self, events: Iterable[Event], at: int, *, is_last: bool) -> None:
@@ -37,7 +37,7 @@ class ThrottleReadings:
             self._at_rest_since = at
 
     def returned(self, brokers: Iterable[int]) -> None:
-        """What these have told was dropped when they were lost."""
+        """What was known of these was dropped when they were lost."""
         self._changed.update(brokers)
 
     def asked(self, brokers: Iterable[int]) -> None:
@@ -45,7 +45,7 @@ class ThrottleReadings:
         self._changed.difference_update(brokers)
 
     def put(self, cluster: Cluster, found: Told, asked: Collection[int], at: int) -> None:
-        """These brokers were asked at `at`; what others have told holds on."""
+        """These brokers were asked at `at`; earlier answers of others still hold."""
         others = {one for one in cluster.brokers if one not in asked}
         names = {str(one) for one in others}
         kept = {name: one for name, one in cluster.broker_configs.items() if name in names}
@@ -60,16 +60,16 @@ class ThrottleReadings:
         }
 
     def known(self, cluster: Cluster) -> set[int]:
-        """That there was no throttle before a move began is not worth anything."""
+        """Brokers whose throttles are known. A reading from before a move, without a throttle, does not count."""
         return set(self.told - (self._begun.keys() - throttled(cluster)))
 
     def outdated(self, cluster: Cluster) -> set[int]:
-        """Throttled brokers of which nobody knows whether they still were so once the last move had ended."""
+        """Throttled brokers that were not read after the last move had ended."""
         since = self._at_rest_since + LEASE_MS if self._at_rest_since else 0
         return {one for one in throttled(cluster) if self.at.get(one, 0) < since and not cluster.moving}
 
     def is_urgent(self, cluster: Cluster) -> bool:
-        """What was told may not hold any more."""
+        """What is known may not hold any more."""
         return bool(self._changed & cluster.brokers.keys() or self.outdated(cluster))
 
     def to_ask(self, cluster: Cluster, moving: Collection[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""What cannot be seen, and why: told once in the log, and on the page for as long as it holds."""
+"""What cannot be seen, and why: once in the log, and on the page for as long as it holds."""
 
 import logging
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """One look: the list of moves, then the nodes and the topics of moves (every now and then all topics), then the sizes
-on brokers with moves, side by side, and now and then configs. A look that fails is told in one line, and tried again;
-what was seen last is shown for `STALE_S`, then the reason why nothing is seen.
+on brokers with moves, side by side, and now and then configs. A look that fails is one line of the log, and tried
+again; what was seen last is shown for `STALE_S`, then the reason why nothing is seen.
 """
 
 import asyncio
@@ -52,12 +52,12 @@ SILENT_S = 3.0
 """What is known of moves is a problem of its own once it is older than it should be by so much."""
 STALL_S = 60.0
 LONGEST_WAIT_S, AFTER_REFUSAL_S = 10.0, 30.0
-"""Between two tries of a cluster that does not answer, and after it has refused who asks."""
+"""Between two tries of a cluster that does not answer, and after it has refused the principal."""
 SETTLED_S = 30.0
 TRIES = 3
-"""After so many failures the client begins again with the given addresses: the brokers may have moved."""
+"""After this number of failures the client begins again with the given addresses: the brokers may have moved."""
 MOST_HIDDEN = 100
-"""Topics at rest that this principal may not describe: so many are remembered."""
+"""How many topics at rest that this principal may not describe are remembered."""
 
 Record = Callable[[Sequence[Event]], None]
 
@@ -73,11 +73,11 @@ class Watcher:
         self._why = "the first look at the cluster is not over yet"
         self._failures = 0
         self._told = ""
-        """Of these failures the log has told."""
+        """The failure that the log has named last."""
         self._lost_quorum: LostQuorum | None = None
         self._seen_at = float("-inf")
         self._told_at = 0
-        """When the moves that are shown were told, ms since 1970; before that: when they were first asked for."""
+        """When the moves that are shown were listed, ms since 1970; before that: when they were first asked for."""
         self._old_at = float("inf")
         """From then on, by the loop's clock, they are old."""
         self._begin("")
@@ -99,12 +99,12 @@ class Watcher:
         self._heard: dict[int, sizes.Heard] = {}
         self._sizes: dict[int, list[SampledLogDir] | None] = {}
         self._sizes_told: dict[int, ToldSizes] = {}
-        """What each broker has told last: those that are asked less often have not fallen silent."""
+        """The last answer of each broker: those that are asked less often have not fallen silent."""
         self._questions = BrokerQuestions()
         self._unseen = Unseen()
         self._throttles = ThrottleReadings()
         self._configs_told: dict[int, told_configs.Answer] = {}
-        """What each broker has told last of its own."""
+        """The last answer of each broker about itself."""
         self._other_configs: Mapping[Resource, told_configs.Answer] = {}
         self._owed: set[int] = set()
         """Brokers to ask for their configs as soon as they are free."""
@@ -194,11 +194,11 @@ class Watcher:
         self._lost_quorum = self._without_controller(error.found) if isinstance(error, NoActiveController) else None
         lost = None if self._lost_quorum is None else self._lost_quorum.text
         self._why = lost or f"the cluster cannot be seen: {text}"
-        told = lost or type(error).__name__  # which address is named in it may change from try to try
-        if told != self._told:
+        kind = lost or type(error).__name__  # which address is named in it may change from try to try
+        if kind != self._told:
             then = "the cluster is asked again and again, and its moves are not shown until it answers"
             log.warning("%s; %s", self._why, then)
-        self._told = told
+        self._told = kind
         self._failures += 1
         if self._failures % TRIES == 0 and lost is None:
             await self._close()
@@ -340,7 +340,7 @@ class Watcher:
         await turns.through(self._health.update(cluster))
 
     def _compared(self, at: int, topics: Sequence[TopicInfo], listed: Listed) -> list[Event]:
-        """In a thread: meanwhile only this look reads and changes the book, and nobody changes the cluster."""
+        """In a thread: meanwhile only this look reads and changes the book, and the cluster does not change."""
         told = {**seen_cluster.told_of(topics), **seen_cluster.missing(topics, {*self._book.records, *listed})}
         return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
 
@@ -402,7 +402,7 @@ class Watcher:
         self._record_events(events)
 
     def _record_events(self, events: Sequence[Event]) -> None:
-        """A stock controller does not tell how a move came."""
+        """A stock controller does not say how a move came."""
         self._record(events if self._servers else [replace(one, route=None) for one in events])
 
     async def _look_at_configs(
@@ -422,7 +422,7 @@ class Watcher:
             self._pace.asked(one, self._now(), cost)
         hung: dict[int, told_configs.Answer] = {}
         for broker in of:
-            if self._questions.is_silent(broker):  # the first reason stays, so that it is told once
+            if self._questions.is_silent(broker):  # the first reason stays, so that it is logged once
                 known = self._configs_told.get(broker)
                 hung[broker] = known if isinstance(known, Unreachable) else Unreachable(NO_ANSWER)
         await self._put_configs(cluster, hung, now_ms())
@@ -431,7 +431,7 @@ class Watcher:
             self._unseen.put(Ask.CONFIGS, told_configs.lacking(self._configs_told, self._other_configs))
 
     async def _ask_for_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> list[Answer]:
-        """Each broker for its own, as soon as it is free."""
+        """Asks each broker for its own configs, as soon as it is free."""
         self._owed &= cluster.brokers.keys()
         for broker in [one for one in self._owed if self._questions.is_free(one)]:
             self._owed.discard(broker)
@@ -454,7 +454,7 @@ class Watcher:
     async def _servers_of(
         self, client: AsyncReassignmentClient, found: Everything, topics: Sequence[TopicInfo]
     ) -> Set[int]:
-        """Only a controller of ours tells of servers, and none is in a cluster with a quorum. A node with replicas is a
+        """Only a controller of ours names servers, and none is in a cluster with a quorum. A node with replicas is a
         broker, and is not asked; a server stays one.
         """
         known = self._servers & {one.id for one in found.nodes}

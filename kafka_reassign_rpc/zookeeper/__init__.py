@@ -20,7 +20,7 @@ quota_znodes.py                  quotas and SCRAM credentials
 served_configs.py                configs and quotas as clients read and change them
 acl_znodes.py                    ACLs and their announcement
 delegation_token_znodes.py       delegation tokens
-notification_znodes.py           what brokers and tools tell the controller
+notification_znodes.py           what brokers and tools report to the controller
 failed_log_dirs_znodes.py        log dirs that brokers have lost
 reassignments_znodes.py          the records of moves
 reassign_partitions_znode.py     the batch and the queue

@@ -28,4 +28,4 @@ class Access(NamedTuple):
 
 
 PLAIN = Access()
-"""Plain TCP, as nobody; znodes are open to all."""
+"""Plain TCP without a login; znodes are open to all."""

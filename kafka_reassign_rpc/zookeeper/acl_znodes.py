@@ -37,7 +37,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
 
 RACES = 10
-"""So often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
+"""How often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
 READ_TOGETHER = 500
 DECODED_AT_ONCE = 50_000
 """Bytes. A thread decodes a larger znode."""
@@ -50,7 +50,7 @@ Change = Callable[[Entries], Entries]
 
 
 class TooManyAcls(ValueError):
-    """Those of one pattern do not fit into its znode."""
+    """The ACLs of one pattern do not fit into its znode."""
 
 
 class _Entry(msgspec.Struct, rename="camel", gc=False):
@@ -117,7 +117,7 @@ def decode_extended_change(data: bytes, path: str) -> ResourcePattern:
 
 
 def literal_change(data: bytes, path: str) -> ResourcePattern:
-    """Of the older feed. Raises BadZnode."""
+    """The pattern that a notification of the older feed names. Raises BadZnode."""
     kind, colon, name = str(data, errors="replace").partition(":")
     if not colon:
         raise BadZnode(path, f"{shown(data)} is no type and name such as TOPIC:t")

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 RACES = 20
-"""So often `alter` retries after another process was faster, before it raises BadVersion."""
+"""How often `alter` retries after another process was faster, before it raises BadVersion."""
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Returns the wanted configs from the current ones. Pure: after a lost race it is called again."""
@@ -175,7 +175,7 @@ def announcement(entity: str) -> Create:
 
 
 async def purge_announcements(zk: ZooKeeper, feed: str, now_ms: int, most: int | None = None) -> None:
-    """As brokers do; with `most` only so many are looked at. Several processes may do so at once."""
+    """As brokers do; `most` bounds how many are looked at. Several processes may do so at once."""
     with suppress(NoNode):
         names = await zk.children(feed, many=True)
         paths = [f"{feed}/{name}" for name in sorted(names)[:most]]

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.support.bounded_text import whole_number
 
 DEFAULT_PORT = 2181
 _HOST = re.compile(r"[\w.%:-]+")
-"""More than resolvers take; without the `@` of a login, which would stand in every log."""
+"""More than resolvers take; without the `@` of a login, which would be in every log."""
 
 
 class ConnectString(NamedTuple):

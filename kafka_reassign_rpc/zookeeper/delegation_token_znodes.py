@@ -25,13 +25,13 @@ _token = msgspec.json.Decoder(_Token)
 
 
 def decode_token_end(data: bytes, path: str) -> int:
-    """In ms since 1970: the token's expiry, or the end of its longest life. Raises BadZnode."""
+    """When a token ends, in ms since 1970: its expiry, or the end of its longest life. Raises BadZnode."""
     found = decode_json(_token, data, path)
     return min(found.expiry_timestamp, found.max_timestamp)
 
 
 def removal(token_id: str, version: int) -> tuple[Op, ...]:
-    """In this version of its znode; every broker then forgets the token."""
+    """Deletes the token if its znode has this version; every broker then forgets it."""
     return (
         Delete(znode_paths.delegation_token(token_id), version),
         Create(znode_paths.DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequence=True),

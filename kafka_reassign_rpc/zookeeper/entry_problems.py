@@ -4,7 +4,7 @@ from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 REPORTED = 100
-"""So many problems of one znode are reported one by one."""
+"""How many problems of one znode are reported one by one."""
 LONGEST = 400
 """Characters of one problem."""
 MAX_WRONG = 10_000

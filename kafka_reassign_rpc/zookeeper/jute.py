@@ -243,7 +243,7 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """In a transaction, with the longest ACL."""
+    """How many bytes an operation takes in a transaction, with the longest ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):

@@ -43,7 +43,7 @@ def encode_last_control(last: LastControl) -> bytes:
 
 
 def write(last: LastControl, *, exists: bool) -> Op:
-    """Of a controller: its epoch fences the write."""
+    """Only a controller writes it: its epoch fences the write."""
     data = encode_last_control(last)
     return SetData(PATH, data, -1) if exists else Create(PATH, data)
 
@@ -55,7 +55,7 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
     except NoNode:
         return None
     except (BadZnode, NoAuth) as error:
-        log.error("whatever waits in the queue is held until it is released: %s", error)
+        log.error("all that waits in the queue is held until it is released: %s", error)
         return str(error)
 
 

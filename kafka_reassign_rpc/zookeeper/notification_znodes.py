@@ -1,4 +1,4 @@
-"""What brokers and Kafka 2.x's election tool tell the controller by a znode that it deletes once it is done.
+"""What brokers and Kafka 2.x's election tool report to the controller by a znode that it deletes once it is done.
 
 /log_dir_event_notification/log_dir_event_…   {"version":1,"broker":1,"event":1}                    a log dir failed
 /isr_change_notification/isr_change_…         {"version":1,"partitions":[{"topic":"t","partition":0}]}
@@ -40,6 +40,6 @@ def encode_log_dir_event(broker: int) -> bytes:
 
 
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
-    """Each once, in their order. Raises BadZnode."""
+    """The partitions of a notification, each once, in their order. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions
     return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

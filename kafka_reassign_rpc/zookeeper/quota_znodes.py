@@ -23,7 +23,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 log = logging.getLogger(__name__)
 
 READ_TOGETHER = 100
-"""So many znodes, or the clients of so many users, are read at a time."""
+"""How many znodes, or the clients of how many users, are read at a time."""
 
 _ENTITY_TYPES: Mapping[str, str] = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _KINDS: Mapping[str, str] = {name: kind for kind, name in _ENTITY_TYPES.items()}
@@ -61,7 +61,7 @@ class QuotaStore:
         self._zk = zk
         self._configs = ConfigStore(zk)
         self.unreadable: set[str] = set()
-        """Paths of znodes that `get_many` has found malformed. They are watched, since nobody announces a repair."""
+        """Paths of znodes that `get_many` has found malformed. They are watched, since a repair is not announced."""
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         return await self._configs.get(*_split(entity))
@@ -98,7 +98,7 @@ class QuotaStore:
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:
-        """Those with these types that may have configs; one with a name of `exact` may not exist."""
+        """The entities of these types that may have configs; one with a name of `exact` may not exist."""
         entities: list[QuotaEntity] = [()]
         for kind in shape:
             if kind in exact:

@@ -36,7 +36,7 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import (
 
 VERSION = 1
 MAX_BYTES = MAX_STEP_BYTES - 4096
-"""The batch may take so many bytes. The rest is for the path and for the notes of a cancel."""
+"""How many bytes the batch may take. The rest is for the path and for the notes of a cancel."""
 
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
@@ -58,9 +58,9 @@ class _Wanted(msgspec.Struct):
     topic: str
     partition: Id
     replicas: tuple[_Broker, ...]
-    held: Any = None  # whatever it is, it holds the move
+    held: Any = None  # any value holds the move
     expected_replicas: tuple[_Broker, ...] | None = None
-    unapproved_since: Any = None  # whatever it is, the move needs approval
+    unapproved_since: Any = None  # with any value the move needs approval
 
 
 class _Entry(_Wanted):
@@ -71,7 +71,7 @@ class _Entry(_Wanted):
     throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = -1
     moves_per_broker: Annotated[int, msgspec.Meta(le=MAX_INT32)] = -1
     lifts: bool = False
-    client: Any = None  # whatever it is, it costs the entry nothing else
+    client: Any = None  # a broken one costs the entry nothing else
 
 
 class _Written(msgspec.Struct, omit_defaults=True, gc=False):
@@ -125,7 +125,7 @@ def decode_reassignments(data: bytes, path: str) -> Reassignments:
         name = TopicPartition(found.topic, found.partition)
         if name in entries:
             del entries[name]
-            problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
+            problems.add(f"{shortened(found.topic)}-{found.partition} is there twice: the later entry counts")
         entries[name] = BatchEntry(found.replicas, found.original_replicas, found.cancel_skipped)
     return Reassignments(entries, problems.texts())
 
@@ -194,7 +194,7 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
     for found in contents.entries:
         name = (found.topic, found.partition)
         if entries.pop(name, None) is not None:
-            problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
+            problems.add(f"{shortened(found.topic)}-{found.partition} is there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
         cap = found.moves_per_broker if found.moves_per_broker > 0 else None
         by = None

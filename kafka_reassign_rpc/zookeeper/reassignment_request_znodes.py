@@ -96,7 +96,7 @@ def _one_by_one(data: bytes, path: str) -> ReadRequest:
     for name, replicas in _targets(found.fields, problems):
         if name in moves:
             del moves[name]
-            problems.add(f"{shortened(name[0])}-{name[1]} stands there twice: the later target counts")
+            problems.add(f"{shortened(name[0])}-{name[1]} is there twice: the later target counts")
         moves[name] = MoveTerms(replicas, route)
     return ReadRequest(moves, problems.texts())
 

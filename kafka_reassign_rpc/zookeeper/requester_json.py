@@ -46,7 +46,7 @@ def encode_requester(by: Requester) -> msgspec.Raw:
 
 @lru_cache(1000)
 def decode_requester(data: bytes) -> Requester | None:
-    """None where nobody can be understood: what names the requester loses nothing else. Moves of one request share the
+    """None where the requester cannot be understood: the entry keeps all else. Moves of one request share the
     value, for many of them would burden the garbage collector.
     """
     try:

@@ -21,7 +21,7 @@ _PREFIXES: Mapping[str, int] = {
     znode_paths.ACL_CHANGES: len("acl_changes_"),
     znode_paths.EXTENDED_ACL_CHANGES: len("acl_changes_"),
 }
-"""Characters that a broker leaves out before the number in a name, whatever they are."""
+"""How many characters a broker skips before the number in a name, without looking at them."""
 
 
 class ZnodeTrouble(NamedTuple):
@@ -34,7 +34,7 @@ class ZnodeTrouble(NamedTuple):
 
 
 def config_troubles(path: str, data: bytes) -> Iterator[ZnodeTrouble]:
-    """Of a znode under `/config`. What stands in those of brokers is judged elsewhere: it takes their answers."""
+    """Of a znode under `/config`. Configs of brokers are judged elsewhere: that needs the brokers' answers."""
     kind, *rest = path.removeprefix(f"{znode_paths.CONFIG}/").split("/")
     named = _name_trouble(kind, rest)
     if named is not None:
@@ -70,7 +70,7 @@ def _name_trouble(kind: str, rest: list[str]) -> ClientTrouble | None:
 
 def _configs(data: bytes, path: str) -> Mapping[str, object]:
     """As ConfigEntityZNode.decode takes them: any version, and no configs where there are none. Raises BadZnode where
-    brokers find no configs in what stands there.
+    brokers find no configs in the content.
     """
     if not data:
         return {}

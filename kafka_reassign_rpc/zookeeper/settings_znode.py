@@ -2,9 +2,9 @@
 "set_by":{…}}.
 
 `set_by` has for a setting who has set it last: {"principal":…,"address":…,"value":…}. It counts as long as the setting
-has that value (null: it is deleted): whoever edits the znode by hand, or with a former version, leaves no name.
+has that value (null: it is deleted): an edit by hand, or by a former version, leaves no name.
 
-To clients they are configs of the server that they ask, beside what Kafka's names say there (`/config/brokers/<id of
+To clients they are configs of the server that they ask, next to what Kafka's names say there (`/config/brokers/<id of
 the server>`). Each change is one transaction, after a check that no controller was elected meanwhile.
 """
 
@@ -38,7 +38,7 @@ class _Znode(NamedTuple):
     version: int | None
 
     def write(self, configs: Mapping[str, str]) -> list[Op]:
-        """No operation if these configs stand there already."""
+        """No operation if the znode has these configs already."""
         return [] if dict(self.configs) == dict(configs) else self.put(znode_contents.encode_config(configs))
 
     def put(self, data: bytes) -> list[Op]:
@@ -84,7 +84,7 @@ class StoredSettings(NamedTuple):
 
 
 def decode_settings(data: bytes, path: str) -> StoredSettings:
-    """Raises BadZnode. Whoever has set them may be unknown."""
+    """Raises BadZnode. Who has set them may be unknown."""
     if not data:
         return StoredSettings({}, {})
     found = decode_json(_settings, data, path)
@@ -118,7 +118,7 @@ class ServerConfigStore(ConfigStore):
             return found
         try:
             settings = await self._read_settings()
-        except BadZnode:  # whoever starts a move is told, and so is the operator in the log
+        except BadZnode:  # a request that starts a move is refused with the reason, and the log says it to the operator
             return _of_own_node(found, {})
         return _of_own_node(found, settings.stored.configs)
 
@@ -169,7 +169,7 @@ class ServerConfigStore(ConfigStore):
         return ops
 
     async def _repeat(self, make: Callable[[], Awaitable[list[Op]]]) -> None:
-        """In one transaction, once; if others were faster, makes the operations again from what stands."""
+        """In one transaction, once; if others were faster, makes the operations again from what is there now."""
         for attempt in range(RACES):
             epoch = await self._zk.reading(partial(self._zk.exists, znode_paths.CONTROLLER_EPOCH))
             wanted = await self._zk.reading(make)

@@ -1,8 +1,8 @@
 """Sequences of transactions: split by size, fenced by the controller epoch, pipelined in order; and what became of them
 if the connection was lost before ZooKeeper's answer.
 
-Each transaction writes a *receipt* besides: an ephemeral znode of this session, in one of its known versions. After a
-lost connection with the session alive, the receipt tells what became of each transaction without an answer:
+Each transaction also writes a *receipt*: an ephemeral znode of this session, in one of its known versions. After a
+lost connection with the session alive, the receipt shows what became of each transaction without an answer:
 
     its write of the receipt is there    carried out. The receipt's zxid and time are those of the whole transaction
     it is not                            this client writes the receipt itself, in the version that the transaction
@@ -291,7 +291,7 @@ async def _results(zk: ZooKeeper, ops: Sequence[Op], receipt: Stat, session: int
     """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
 
     The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
-    digits of sequential znodes, and the version after a write over any version: the present one stands for it.
+    digits of sequential znodes, and the version after a write over any version: the present one is taken for it.
     """
     paths = [op.path for op in ops if isinstance(op, SetData)]
     try:

@@ -1,4 +1,4 @@
-"""Source: Kafka's ZkData.defaultAcls and ZooKeeper's ZooDefs.Ids."""
+"""The ACLs with which znodes are created. Source: Kafka's ZkData.defaultAcls and ZooKeeper's ZooDefs.Ids."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The contents of Kafka's znodes but those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
+"""The contents of Kafka's znodes, except those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for content that Kafka would not have written;
 the caller goes on without that znode.
@@ -55,7 +55,7 @@ def decode_failure(data: bytes, path: str) -> int:
 
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
-"""A string that fits into Kafka's protocol, whatever its characters."""
+"""A string that fits into Kafka's protocol with any characters."""
 
 
 class _Registration(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The one decoder of what stands in znodes: JSON and numbers, whoever wrote them. A test holds that no other module
+"""The one decoder of what znodes hold: JSON and numbers, from any writer. A test holds that no other module
 parses a znode. The types that a decoder is made for limit numbers, texts and names. The parsers limit the depth of
 nested lists and objects: they stop before they exhaust the stack. `support.bounded_text` limits the digits of a number.
 No content makes a long line of the log.
@@ -23,7 +23,7 @@ Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 
 MAX_EPOCH = 2**30
 """The largest epoch of a leader or a controller. The next ones have to fit into an INT32 too, or no request can be
-written. So many elections never come: a larger number is a mistake."""
+written. There are never that many elections: a larger number is a mistake."""
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
 
 
@@ -79,7 +79,7 @@ def parse_every_field(data: bytes) -> object:
 
 
 def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
-    """Of what `parse_every_field` has found. Raises Undecodable."""
+    """Decodes one value that `parse_every_field` has found. Raises Undecodable."""
     try:
         return decoder.decode(json.dumps(value))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""All relative to the chroot."""
+"""The paths of znodes, relative to the chroot."""
 
 import re
 
@@ -56,7 +56,7 @@ CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
 CONFIG_TYPES = (config_entities.TOPICS, config_entities.BROKERS, "users", "clients", "ips")
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
-"""It has the partitions whose preferred replicas shall lead; Kafka 2.x's election tool writes it."""
+"""It has the partitions whose preferred replicas are to lead; Kafka 2.x's election tool writes it."""
 ISR_CHANGES = "/isr_change_notification"
 """It has a sequential znode for each notification of a broker that has written states of partitions by itself."""
 LOG_DIR_EVENTS = "/log_dir_event_notification"
@@ -97,7 +97,7 @@ OWN = (
     REASSIGNMENT_SERVER_IDS,
     RECEIPTS,
 )
-"""The znodes that a server of this product creates at its start besides those."""
+"""The znodes that a server of this product also creates at its start."""
 
 LAST_SEQUENCE = 10**10 - 1
 """The last number with the ten digits of a sequential znode's name."""

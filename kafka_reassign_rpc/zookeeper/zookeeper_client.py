@@ -75,7 +75,7 @@ class Receipt:
 
 
 class Receipts:
-    """Those of a client that are free; `parent_of`: the session that has seen their parent."""
+    """The free receipts of a client; `parent_of`: the session that has seen their parent."""
 
     def __init__(self) -> None:
         self.free: list[Receipt] = []
@@ -209,7 +209,7 @@ class ZooKeeper:
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
     async def get_or_null(self, path: str) -> tuple[bytes | None, Stat]:
-        """Tells empty data from none, as Kafka does. Raises NoNode."""
+        """Distinguishes empty data from none, as Kafka does. Raises NoNode."""
 
         def parse(answer: bytes) -> tuple[bytes | None, Stat]:
             data, end = jute.decode_buffer(answer, jute.HEADER)

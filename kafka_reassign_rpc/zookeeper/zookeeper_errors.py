@@ -81,7 +81,7 @@ class NotEmpty(Answered):
 
 class InvalidAcl(Answered):
     code = -114
-    meaning = "the ACL is not valid (or nobody is authenticated)"
+    meaning = "the ACL is not valid (or this session has not authenticated)"
 
 
 class AuthFailed(Answered):

@@ -65,7 +65,7 @@ def test_sv_5_a_listener_has_the_protocol_of_the_map_else_that_of_its_name() -> 
         ),
         (("--listener-security-protocol-map", "A"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("--listener-security-protocol-map", "A:TLS"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
-        (("--listener-security-protocol-map", "A:SSL,a:SSL"), "listener.security.protocol.map: A stands twice"),
+        (("--listener-security-protocol-map", "A:SSL,a:SSL"), "listener.security.protocol.map: A is there twice"),
         (("--listeners", "SSL://h:1", "--advertised-listeners", "PLAINTEXT://h:1"), "--advertised-listeners: one is"),
     ],
 )

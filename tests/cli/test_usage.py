@@ -75,7 +75,7 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("serve", "--listeners", f"PLAINTEXT://127.0.0.1:{'9' * 5000}"), "--listeners: expected NAME://HOST:PORT"),
         (("serve", "--metrics-listener", "127.0.0.1:²"), "expected HOST:PORT"),
         (("serve", "--listeners", "NOISE://127.0.0.1:0"), "--listeners: listener.security.protocol.map does not say"),
-        (("serve", "--listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--listeners: a listener's name stands twice"),
+        (("serve", "--listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--listeners: a listener's name is there twice"),
         (("serve", "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
         (
             ("serve", "--authorizer-class-name", "kafka.security.auth.SimpleAclAuthorizer"),

@@ -123,7 +123,7 @@ async def test_sv_4_a_broker_that_does_not_tell_what_it_holds_is_named_and_learn
         known(made)
         answers(scripted, refusal)
         channel.wake()
-        await eventually(lambda: "broker 3 does not tell what it holds" in caplog.text)
+        await eventually(lambda: "broker 3 does not say what it holds" in caplog.text)
         assert not reports.unassigned
         scripted.received.clear()
         channel.pending.metadata("t", [0])

@@ -206,5 +206,5 @@ def test_dh_6_the_highest_min_isr_of_any_broker_counts() -> None:
 def test_dh_6_brokers_that_do_not_tell_their_min_isr_leave_it_unknown() -> None:
     told = {"min.insync.replicas": "1"}
     found = judged(Losses(), answers=(answer(1, **told), answer(2), answer(3, "refused")))
-    assert (found["configs"].level, found["configs"].text[:30]) == (Level.UNSAFE, "2 does not tell min.insync.rep")
+    assert (found["configs"].level, found["configs"].text[:30]) == (Level.UNSAFE, "2 does not report min.insync.r")
     assert "configs" not in judged(Losses(), answers=(answer(1, **told), answer(2, **told), answer(3, **told)))

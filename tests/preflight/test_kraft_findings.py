@@ -483,7 +483,7 @@ def test_mg_1_once_kraft_has_the_cluster_nothing_is_said_of_brokers_and_no_comma
         r"`kafka-reassign(?!-rpc)[^`]*(--cancel|--execute|throttle)|leave|plan heal|delete /|lost", texts
     )
     [lease] = [one for one in told if one.subject == "leases"]
-    assert "brokers/1 (leader.replication.throttled.rate=5). Nobody" in lease.text
+    assert "brokers/1 (leader.replication.throttled.rate=5). Nothing" in lease.text
     assert "broker 3 is in ZooKeeper mode still" in texts
 
 

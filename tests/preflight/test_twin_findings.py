@@ -72,7 +72,7 @@ def test_sv_4_where_ids_are_unique_all_is_well() -> None:
         ({"told": {"b": frozenset({Y, Z})}, "logs": [log("a"), log("b")]}, {}, "the logs of b say which id is its own"),
         # Absence is no evidence.
         ({"silent": [3], "logs": [log("a")]}, {}, "where logs of b are: look at topic_id in LOG_DIR/b-0"),
-        ({"silent": [3]}, {}, "broker 3 has not told the logs"),
+        ({"silent": [3]}, {}, "broker 3 has not listed the logs"),
         ({"znodes": {"a": znode(), "b": znode(1, 9)}, "logs": [log("a")]}, {}, "not known where logs of b are"),
         ({"asked": ("a",), "logs": [log("a")]}, {}, "not known where logs of b are"),
     ],

@@ -51,8 +51,9 @@ def held(configs: dict[str, str], rates: Rates) -> str | None:
 def test_dp_4_a_throttle_that_stands_is_named_with_the_brokers_the_rate_and_why() -> None:
     rates: Rates = {one: {LEADER_RATE: SLOW, FOLLOWER_RATE: SLOW} for one in (1, 2, 3)}
     assert held(ALL, rates) == (
-        "warning: 1 move is held by a throttle that stands: t-0; 5 B/s to send on brokers 1,2 (the dynamic config of "
-        "all brokers); 5 B/s to receive on broker 3 (the dynamic config of all brokers). --throttle sets another one"
+        "warning: 1 move is held by a throttle that is already set: t-0; 5 B/s to send on brokers 1,2 (the dynamic "
+        "config of all brokers); 5 B/s to receive on broker 3 (the dynamic config of all brokers). --throttle sets"
+        " another one"
     )
     own: Rates = {3: {FOLLOWER_RATE: RateInForce(7, "config")}}
     assert "t-0; 7 B/s to receive on broker 3 (its own dynamic config)." in str(

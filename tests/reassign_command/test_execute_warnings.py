@@ -208,8 +208,8 @@ def test_dp_4_execute_warns_of_a_throttle_that_stands_and_holds_a_move_without_o
     brokers.topic_configs = [Config(FOLLOWER_REPLICAS, "*", 1)]
     assert execute(brokers, monkeypatch, tmp_path, [4, 2]) == 0
     assert capsys.readouterr().err == (
-        "warning: 1 move is held by a throttle that stands: t-0; 5000000 B/s to receive on broker 4 (the dynamic "
-        "config of all brokers). --throttle sets another one\n"
+        "warning: 1 move is held by a throttle that is already set: t-0; 5000000 B/s to receive on broker 4 (the "
+        "dynamic config of all brokers). --throttle sets another one\n"
     )
     assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB") == 0
     assert not capsys.readouterr().err, "what --throttle sets takes the place of what stands"

@@ -279,7 +279,7 @@ def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[
     client.approved = ApprovalOutcome(5, 1, (3, 7))
     assert printed_lines(capsys, client, "--approve", "--brokers", "3,7") == [
         "5 moves of the repair of brokers 3, 7 may start.",
-        "1 move is held besides: kafka-reassign release --bootstrap-server HOST:PORT --all",
+        "1 move is also held: kafka-reassign release --bootstrap-server HOST:PORT --all",
     ]
     assert printed_lines(capsys, client, "--approve", "--json") == ['{"approved":5,"held":1,"brokers":[3,7]}']
     assert client.did == [("approve", None), ("approve", {3, 7}), ("approve", None)]

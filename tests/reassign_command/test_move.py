@@ -249,7 +249,7 @@ def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_mo
     ("given", "line"),
     [
         (("heal", "-p", "0:3,1", "-p", "0:1,2"), "kafka-reassign move: -p 0:1,2: another -p names partition 0"),
-        (("heal", "-p", "0:3,1,3"), "kafka-reassign move: -p 0:3,1,3: broker 3 stands there twice"),
+        (("heal", "-p", "0:3,1,3"), "kafka-reassign move: -p 0:3,1,3: broker 3 is named twice"),
         (("other", "-p", "0:3,1"), "There is no topic other (known: heal, heap)."),
         (("heel", "-p", "0:3,1"), "There is no topic heel (is heal meant?)."),
         (("heal", "-p", "7:3,1"), "UnknownTopicOrPartitionException: Unable to find partition: heal-7"),

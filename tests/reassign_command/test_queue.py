@@ -168,7 +168,7 @@ async def test_236_7_what_is_wrong_with_hand_made_znodes_is_told_once_by_the_com
         ("unheard-of-0", "The partition does not exist."),
         ("by-hand-0", "Duplicate replica ids"),
         ("by-hand-1", "waits for broker 77, which is not alive"),
-        ("by-hand-2 stands there twice",),
+        ("by-hand-2 is there twice",),
         ("entry 5",),
         ("nothing of it is done",),
         (request, "'x' is no partition"),

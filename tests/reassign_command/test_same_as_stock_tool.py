@@ -268,7 +268,7 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
         assert _without_our_warning(mine) == _as_ours(theirs)
 
 
-_OUR_WARNING = re.compile(r"warning: \d+ moves? (?:is|are) held by a throttle that stands: .*\n?")
+_OUR_WARNING = re.compile(r"warning: \d+ moves? (?:is|are) held by a throttle that is already set: .*\n?")
 
 
 def _without_our_warning(call: Any) -> Any:
@@ -280,7 +280,7 @@ def _without_our_warning(call: Any) -> Any:
         [
             code,
             [re.sub(r'"/simulated/[^"]*"', '"any"', line) for line in lines],
-            re.sub(r"warning: \d+ moves? (?:is|are) held by a throttle that stands: .*\n?", "", error),
+            re.sub(r"warning: \d+ moves? (?:is|are) held by a throttle that is already set: .*\n?", "", error),
         ],
     )
 

@@ -16,7 +16,7 @@ from tests.stock.tools import Output
 ENABLED, INTERVAL, PAUSED = "partition.reassignments.enabled", "failure.interval.ms", "self.healing.paused"
 BYTES = "partition.reassignments.max.bytes.in.flight"
 TO_MOVE = (
-    "--move takes it from there: stock tools cannot change those configs beside it."  # what follows each old value
+    "--move takes it from there: stock tools cannot change those configs while it is there."  # after each old value
 )
 
 
@@ -80,10 +80,10 @@ async def test_hm_1_old_values_among_the_brokers_defaults_are_told_and_one_comma
     changed = await settings(world, "--set", f"{INTERVAL}=60000")
     assert changed.lines == [
         f"{INTERVAL}=60000 holds: set for all servers.",
-        f"{INTERVAL}=50000 stands among the brokers' default configs and has no effect. {TO_MOVE}",
+        f"{INTERVAL}=50000 is among the brokers' default configs and has no effect. {TO_MOVE}",
     ]
     assert (await settings(world)).lines[-1] == (
-        f"{ENABLED}=false stands among the brokers' default configs and holds. {TO_MOVE}"
+        f"{ENABLED}=false is among the brokers' default configs and holds. {TO_MOVE}"
     )
     assert (await settings(world, "--move")).lines == [
         f"{ENABLED}=false holds as before: set for all servers now.",
@@ -92,9 +92,7 @@ async def test_hm_1_old_values_among_the_brokers_defaults_are_told_and_one_comma
     assert await in_znode(world) == {INTERVAL: "60000", ENABLED: "false"}
     assert await in_znode(world, znode_paths.config_broker("<default>")) == {"log.cleaner.threads": "2"}
     assert await document(world, "--move") == {"moved": {}, "dropped": {}}
-    assert (await settings(world, "--move")).lines == [
-        "No setting of servers stands among the brokers' default configs."
-    ]
+    assert (await settings(world, "--move")).lines == ["No setting of servers is among the brokers' default configs."]
 
 
 async def test_hm_1_enabling_and_resuming_take_away_what_an_earlier_version_has_set(world: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""`AddressLine`: whoever brings many waits for himself."""
+"""`AddressLine`: an address that brings many waits for its own."""
 
 import asyncio
 

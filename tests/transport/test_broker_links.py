@@ -244,7 +244,7 @@ async def test_sv_5_a_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogC
         ),
         ({"listener.security.protocol.map": "A"}, "listener.security.protocol.map: expected NAME:PROTOCOL"),
         ({"listener.security.protocol.map": "A:B"}, "listener.security.protocol.map: expected NAME:PROTOCOL with"),
-        ({"listener.security.protocol.map": "A:SSL,a:SSL"}, "listener.security.protocol.map: A stands twice"),
+        ({"listener.security.protocol.map": "A:SSL,a:SSL"}, "listener.security.protocol.map: A is there twice"),
         ({"security.inter.broker.protocol": "SASL_SSL"}, "listener.name.sasl_ssl.gssapi.sasl.jaas.config: a login"),
         (
             {"security.inter.broker.protocol": "SASL_PLAINTEXT", "sasl.mechanism.inter.broker.protocol": "PLAIN"},

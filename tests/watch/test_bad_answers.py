@@ -181,7 +181,7 @@ async def test_kr_1_sizes_below_0_and_two_sizes_of_one_replica_are_said_and_coun
     async with listening(node), watching(f"127.0.0.1:{node.port}", tmp_path / "events") as watch:
 
         async def is_said() -> bool:
-            return "Broker 1: sizes below 0 were told, and count as unknown" in await watch.problems()
+            return "Broker 1: sizes below 0 were reported, and count as unknown" in await watch.problems()
 
         await eventually(is_said)
         moves = await watch.moves()

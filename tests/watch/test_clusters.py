@@ -268,7 +268,7 @@ ONE = '[[cluster]]\nname = "a"\nbootstrap-server = "h:1"\n'
     ("text", "flags", "why"),
     [
         (None, [], "--bootstrap-server or KAFKA_REASSIGN_BOOTSTRAP_SERVER is missing"),
-        (ONE, ["--bootstrap-server", "h:1"], "has [[cluster]]: its bootstrap-server and command-config stand there"),
+        (ONE, ["--bootstrap-server", "h:1"], "has [[cluster]]: its bootstrap-server and command-config belong there"),
         (ONE + 'command-config = "/none"\n', [], "cluster a: command-config: "),
         (ONE + ONE, [], "two clusters have the name a"),
     ],

@@ -110,7 +110,7 @@ def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:
     assert lacking({2: Heard.SILENT, 4: Heard.SILENT}, {}) == (
         "Brokers 2 (has never answered), 4 (has never answered): sizes are not known, there is no answer"
     )
-    assert lacking({1: Heard.WRONG}, told_at) == "Broker 1: sizes below 0 were told, and count as unknown"
+    assert lacking({1: Heard.WRONG}, told_at) == "Broker 1: sizes below 0 were reported, and count as unknown"
     assert "DESCRIBE on the cluster" in lacking({1: Heard.ALL, 2: heard(ClusterAuthorizationFailed())}, {})
 
 
@@ -175,7 +175,7 @@ def test_kr_2_a_broker_that_does_not_tell_its_throttles_is_named_and_a_right_onl
     )
     refused = told({1: ClusterAuthorizationFailed()}, {(BROKER, ""): [], (TOPIC, "t"): TopicAuthorizationFailed()})
     assert refused.lacking == (
-        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them):"
+        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics shows them):"
         " Cluster authorization failed; Topic authorization failed"
     )
     assert told({1: []}, {(BROKER, ""): [], (TOPIC, "t"): UnknownTopicOrPartition()}).lacking == ""

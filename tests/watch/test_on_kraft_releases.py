@@ -172,7 +172,7 @@ async def each_right_that_is_missing_is_named(world: KRaftWorld, folder: Path) -
             await eventually(is_named)
         refused = "the cluster cannot be seen: to see moves this principal needs the operation DESCRIBE on the cluster"
         topics = "Leaders and ISRs of 2 topics are not seen: they need the operation DESCRIBE on them (kept, slow)"
-        configs = "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them)"
+        configs = "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics shows them)"
         await eventually(lambda: problems(refused))
         await asyncio.to_thread(world.allow_guest, ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
         await eventually(lambda: problems(topics, configs))

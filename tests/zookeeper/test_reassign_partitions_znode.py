@@ -120,7 +120,7 @@ def test_236_5_bad_original_replicas_spoil_nothing_but_themselves() -> None:
 def test_236_5_of_two_entries_for_a_partition_the_later_one_counts_as_in_kafka() -> None:
     entries, problems = decoded(GOOD, {"topic": "u", "partition": 0, "replicas": [1]}, {**GOOD, "replicas": [3]})
     assert list(entries.items()) == [(("u", 0), BatchEntry((1,))), (("t", 0), BatchEntry((3,)))]
-    assert problems == ["t-0 stands there twice: the later entry counts"]
+    assert problems == ["t-0 is there twice: the later entry counts"]
 
 
 brokers = st.lists(st.integers(0, 2**31 - 1), max_size=5).map(tuple)

@@ -65,7 +65,7 @@ def test_236_8_a_request_reads_back_as_it_was_written(targets: dict[Any, Any], l
         ('{"t":{"0":[1],"2147483648":[1]}}', {TopicPartition("t", 0): (1,)}, "is no partition's number"),
         ('{"t":{"0":[1]},"u":[1]}', {TopicPartition("t", 0): (1,)}, "'u': no object of partitions: [1]"),
         ('{"t":{"0":[1]},"u":null}', {TopicPartition("t", 0): (1,)}, "'u': no object of partitions"),
-        ('{"t":{"0":[1],"0":[2]}}', {TopicPartition("t", 0): (2,)}, "t-0 stands there twice: the later target counts"),
+        ('{"t":{"0":[1],"0":[2]}}', {TopicPartition("t", 0): (2,)}, "t-0 is there twice: the later target counts"),
     ],
 )
 def test_236_8_an_error_in_one_target_is_reported_for_that_target_alone(
@@ -82,7 +82,7 @@ def test_236_8_nothing_is_lost_of_a_topic_that_stands_there_twice() -> None:
     data = b'{"version":1,"assignments":{"t":{"0":[1],"1":[5]},"t":{"1":[2]}},"legacy":true}'
     read = decode_request(data, PATH)
     assert read.moves == moves({TopicPartition("t", 0): (1,), TopicPartition("t", 1): (2,)}, legacy=True)
-    assert read.problems == ["t-1 stands there twice: the later target counts"]
+    assert read.problems == ["t-1 is there twice: the later target counts"]
 
 
 def test_236_8_unknown_fields_are_no_problem() -> None:

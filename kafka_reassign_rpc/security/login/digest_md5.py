@@ -35,7 +35,7 @@ def _quoted(text: str) -> str:
 
 
 def directives(challenge: bytes) -> dict[str, str]:
-    """The first counts of those that stand more than once. Raises LoginFailed."""
+    """Where a directive is repeated, the first counts. Raises LoginFailed."""
     if len(challenge) > MAX_CHALLENGE:
         raise LoginFailed(f"DIGEST-MD5: a challenge of {len(challenge)} bytes")
     text = challenge.decode(errors="replace")

@@ -42,7 +42,7 @@ class JaasEntry(NamedTuple):
 
 
 class _Tokens:
-    """Tells the marks `{ } ; =` from words that look like them."""
+    """Distinguishes the marks `{ } ; =` from words that look like them."""
 
     def __init__(self, text: str, what: str) -> None:
         self._all = list(_tokens(text, what))
@@ -118,7 +118,7 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
     while not tokens.done:
         name = tokens.word("the name of a section")
         if name in found:
-            raise tokens.error("a section stands twice")
+            raise tokens.error("a section is repeated")
         tokens.mark("{")
         entries = []
         while not tokens.is_mark("}"):

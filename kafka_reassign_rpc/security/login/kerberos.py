@@ -14,12 +14,12 @@ GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
 KEYTAB, CACHE = "KRB5_CLIENT_KTNAME", "KRB5CCNAME"
 _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
-"""The name of this process's own cache begins so; the principal follows."""
+"""How the name of this process's own cache begins; the principal follows."""
 
 
 def prepare(entry: JaasEntry, place: str) -> None:
     """Makes the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket. As
-    in Java, the ticket cache of whoever started the process then counts only with `useTicketCache`. Raises BadSetting.
+    in Java, the ticket cache of the process's user then counts only with `useTicketCache`. Raises BadSetting.
     """
     if not entry.module.endswith(MODULE):
         raise BadSetting(f"{place}: GSSAPI needs a {MODULE}")

@@ -1,4 +1,4 @@
-"""No text has a password, a token or a line of a login configuration."""
+"""The errors of a login. No text has a password, a token or a line of a login configuration."""
 
 import ssl
 

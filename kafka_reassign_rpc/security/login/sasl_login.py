@@ -49,8 +49,8 @@ def jaas_entry(properties: Properties) -> JaasEntry | None:
 
 
 def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, place: str) -> SaslLogin:
-    """`properties` have the other settings of SASL; `place`: where the entry stands or should
-    stand. Raises BadSetting.
+    """`properties` have the other settings of SASL; `place`: where the entry is or should
+    be. Raises BadSetting.
     """
     if mechanism not in MECHANISMS:
         raise BadSetting(f"the SASL mechanism {told(mechanism)} is not one of {', '.join(MECHANISMS)}")

@@ -100,7 +100,7 @@ def oauthbearer(provider: TokenProvider) -> Exchange:
 
 
 def gssapi(service: str, host: str) -> Exchange:
-    """Both are parts of the server's principal, such as kafka/broker1."""
+    """`service` and `host` are parts of the server's principal, such as kafka/broker1."""
     import gssapi as kerberos
 
     principal = f"{service}@{host}"

@@ -25,7 +25,7 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 
 
 def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") -> ZooKeeperLogin:
-    """`place`: where the entry stands, for messages; `service`: the first part of ZooKeeper's Kerberos principal.
+    """`place`: where the entry is, for messages; `service`: the first part of ZooKeeper's Kerberos principal.
     Raises BadSetting.
     """
     if entry.module.endswith(kerberos.MODULE):

@@ -1,6 +1,6 @@
 """Checks that take long, such as hashes of passwords: one thread does them, and the addresses that ask take turns.
 
-Whoever sends many gets one check for each of everybody else's. A check whose client has gone never begins. One that
+An address that sends many gets one check for each of the others'. A check whose client has gone never begins. One that
 cannot begin in time is given up, and when too many wait, the busiest address gives up its last.
 """
 

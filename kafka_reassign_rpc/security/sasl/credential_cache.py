@@ -1,6 +1,6 @@
 """SCRAM credentials of all users in memory, as brokers keep them: no authentication waits for ZooKeeper.
 
-Whoever reads ZooKeeper keeps them up to date.
+The code that reads ZooKeeper keeps them up to date.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
-"""Users of PLAIN by hashes of their passwords, from a TOML file: no password lies on a disk.
+"""Users of PLAIN by hashes of their passwords, from a TOML file: no password is on a disk.
 
 alice = "salt=…,stored_key=…,server_key=…,iterations=…"
 
-The form is that of SCRAM credentials in Kafka's configs; the length of the keys tells SHA-512 from SHA-256. A line is
+The form is that of SCRAM credentials in Kafka's configs; keys of 64 bytes mean SHA-512, of 32 SHA-256. A line is
 what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what `hashed_line` makes.
 """
 
@@ -39,7 +39,7 @@ def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
     """Raises BadSetting, which names `source` and shows no hash."""
     try:
         table = tomllib.loads(data.decode())
-    except (ValueError, RecursionError):  # beside TOML's own errors: an integer of thousands of digits
+    except (ValueError, RecursionError):  # besides TOML's own errors: an integer of thousands of digits
         raise BadSetting(f"{source}: it is not TOML") from None
     users = {}
     for place, (user, text) in enumerate(table.items(), 1):
@@ -84,7 +84,7 @@ class HashedUsers:
         return f"HashedUsers of {len(self._users)} users"
 
     def replace(self, users: Mapping[str, ScramCredential]) -> None:
-        """Whoever is not in the new file is unknown from now on."""
+        """A user who is not in the new file is unknown from now on."""
         self._users = dict(users)
         costs = [(len(one.stored_key), one.iterations) for one in users.values()] or [(64, ITERATIONS)]
         self._nobodies = [ScramCredential(os.urandom(24), os.urandom(size), b"", count) for size, count in costs]

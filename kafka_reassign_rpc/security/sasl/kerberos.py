@@ -37,7 +37,7 @@ RETRIABLE = frozenset({21, 33, 34})
 
 
 class KerberosConfig(msgspec.Struct, frozen=True):
-    """`setting` names where it stands."""
+    """`setting` names where it is."""
 
     setting: str
     principal: str

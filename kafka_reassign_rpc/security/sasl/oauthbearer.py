@@ -32,7 +32,7 @@ LEAST_RSA_BITS = 2048
 LONGEST_KID = 1000
 KIDS_REMEMBERED = 16
 KID_S = 60.0
-"""An unknown key id is not asked for again for so long (RefreshingHttpsJwks)."""
+"""For these seconds an unknown key id is not asked for again (RefreshingHttpsJwks)."""
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
 _FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
@@ -54,7 +54,7 @@ class BadToken(Exception):
 
 
 class TokenKeys:
-    """Whoever fetches the JWKS keeps the keys up to date; `wanted` asks for that early."""
+    """The keys of a JWKS. The code that fetches it sets `keys`; `wanted` asks for that early."""
 
     def __init__(self, wanted: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic) -> None:
         self.keys: KeySet | None = None

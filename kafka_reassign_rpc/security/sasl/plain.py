@@ -68,7 +68,7 @@ class PlainSaslServer:
 
 
 class PlainPasswords:
-    """Of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
+    """The users of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._digests = {user: _digest(password) for user, password in passwords.items()}
@@ -84,7 +84,7 @@ class PlainPasswords:
 
 
 class UsersOf:
-    """Of a JAAS config, then of a file: a name that stands in both has two passwords."""
+    """The users of a JAAS config, then of a file: a name in both has two passwords."""
 
     def __init__(self, known: PlainPasswords, file: Passwords) -> None:
         self._known = known

@@ -319,7 +319,7 @@ class SaslAuthenticator:
         return Step(_authenticate_answer(header, 0, "", answer, lifetime))
 
     def _session(self, server: SaslServer) -> int:
-        """Its length in ms; 0 if it has no end."""
+        """The session's length in ms; 0 if it has no end."""
         reauth = self._settings.max_reauth_ms.get(self.mechanism, 0)
         lengths = [float(reauth)] if reauth > 0 else []
         if server.expires_at is not None:

@@ -95,7 +95,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
 
 
 def enabled_mechanisms(found: Properties) -> tuple[str, ...]:
-    """Where the setting is blank, nobody can log in."""
+    """Empty where the setting is blank: nobody can log in."""
     given = found.words(ENABLED)
     return (GSSAPI,) if given is None else tuple(dict.fromkeys(given))
 
@@ -116,7 +116,7 @@ def _check_callbacks(mechanism: str, its: Properties) -> None:
 
 
 class _Found(NamedTuple):
-    """`setting`: where the login configuration stands or should stand."""
+    """`setting`: where the login configuration is or should be."""
 
     setting: str
     entry: JaasEntry | None

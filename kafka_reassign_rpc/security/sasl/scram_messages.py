@@ -6,7 +6,7 @@
     server final   v=signature
 
 All of it is ASCII, so a name with other characters cannot log in. What is signed has the client's name, nonce and
-extensions, but no `m=…`, nor extensions of the client's last message. Whatever channel a client claims is signed, and
+extensions, but no `m=…` and no extensions of the client's last message. The channel that a client claims is signed, and
 checked no further.
 
 Kafka bounds none of these fields. Here a message that is longer than any that can succeed is refused before anything

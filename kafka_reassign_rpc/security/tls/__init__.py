@@ -2,7 +2,7 @@
 
     tls_config.py            from `ssl.*` properties to contexts and principals
     store_settings.py        which keystore and truststore they name
-    certificate_stores.py    PEM, PKCS12 and JKS, told apart by their bytes
+    certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes
     java_keystore.py         the JKS format
     context_parts.py         protocol versions, cipher suites, keys from memory
     der_reader.py            DER

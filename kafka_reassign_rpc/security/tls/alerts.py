@@ -1,6 +1,6 @@
-"""Event loops close a connection whose handshake fails before they have sent OpenSSL's alert. The peer would see only a
-broken connection and try again until its time is over; Java's clients give up at an alert, and say what it says
-(SslAuthenticationException).
+"""Sends TLS alerts, since event loops close a connection whose handshake fails before they have sent OpenSSL's. The
+peer would see only a broken connection and try again until its time is over; Java's clients give up at an alert, and
+say what it says (SslAuthenticationException).
 """
 
 import socket

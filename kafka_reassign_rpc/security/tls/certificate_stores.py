@@ -22,20 +22,20 @@ _NO_KEY = "it has certificates, but no private key: is it a truststore?"
 _PEM = b"-----BEGIN "
 _BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", java_keystore.MAGIC, java_keystore.JCEKS_MAGIC)
 _ENTRY = r"-+BEGIN\s+[^-]*{0}[^-]*-+\s(?:\s*[^\r\n:]*:[^\r\n]*[\r\n]+)*([a-zA-Z0-9/+=\s]*)-+END\s+[^-]*{0}[^-]*-+"
-"""PemParser of DefaultSslEngineFactory: blanks may stand where lines end, and headers before the content."""
+"""As PemParser of DefaultSslEngineFactory: blanks are allowed where lines end, and headers before the content."""
 _CERTIFICATE = re.compile(_ENTRY.format("CERTIFICATE"))
 _PRIVATE_KEY = re.compile(_ENTRY.format(r"PRIVATE\s+KEY"))
 
 
 class KeyAndChain(NamedTuple):
-    """The certificates (DER) begin with the key's own."""
+    """A private key and its certificates (DER), the key's own first."""
 
     key: PrivateKeyTypes
     chain: tuple[bytes, ...]
 
 
 def is_pem(data: bytes) -> bool:
-    """Comments may stand before the first entry."""
+    """Comments are allowed before the first entry."""
     return _PEM in data and not is_binary(data)
 
 
@@ -60,7 +60,7 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
 
 
 def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
-    """In DER; the own certificates of its keys count too. Raises BadKeystore."""
+    """The trusted certificates of a store, in DER; own ones of its keys count too. Raises BadKeystore."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -78,7 +78,7 @@ def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
 
 
 def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
-    """Both PEM texts may be one. Raises BadKeystore."""
+    """Reads a private key and its certificates from PEM; `key` and `chain` may be one text. Raises BadKeystore."""
     entries = list(_PRIVATE_KEY.finditer(key))
     if not entries:
         raise BadKeystore("it has no private key in PEM")
@@ -102,7 +102,7 @@ def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
 
 
 def pem_certificates(text: str) -> tuple[bytes, ...]:
-    """At least one, in DER. Raises BadKeystore."""
+    """The certificates of a PEM text, at least one, in DER. Raises BadKeystore."""
     found = tuple(_content(entry) for entry in _CERTIFICATE.finditer(text))
     if not found:
         raise BadKeystore("it has no certificate in PEM")
@@ -149,7 +149,7 @@ def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificate
 
 
 def _checked(key: PrivateKeyTypes, chain: tuple[bytes, ...]) -> KeyAndChain:
-    """Each certificate is issued by the next. Those of no use to the key are left out."""
+    """The key with its chain, where each certificate is issued by the next. Other certificates are left out."""
     if not chain:
         raise BadKeystore("its key has no certificate")
     own, *others = (_parsed(one) for one in chain)

@@ -162,7 +162,7 @@ def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | N
 
 @contextmanager
 def _file(data: bytes) -> Iterator[str]:
-    """In memory, if the system has such files."""
+    """The path of a temporary file with this content, in memory if the system has such files."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile() as file:
             file.write(data)

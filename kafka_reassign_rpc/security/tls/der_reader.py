@@ -1,4 +1,7 @@
-"""Every length is checked against the bytes that are there."""
+"""Reads DER, the encoding of certificates and keys (X.690): tag, length and content of each element.
+
+Every length is checked against the bytes that are there.
+"""
 
 from typing import NamedTuple
 
@@ -22,7 +25,7 @@ class Element(NamedTuple):
 
 
 def elements(data: bytes) -> list[Element]:
-    """Those that follow each other in `data`. Raises BadDer."""
+    """The elements that follow each other in `data`. Raises BadDer."""
     found = []
     at = 0
     while at < len(data):

@@ -22,17 +22,17 @@ _TEXT_TAGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
 """UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 _ESCAPED = frozenset(',=+<>#;"\\')
 _OF_THE_SUBJECT = 4
-"""A certificate's elements before its subject, beside the version: serial number, algorithm, issuer, validity."""
+"""A certificate's elements before its subject, apart from the version: serial number, algorithm, issuer, validity."""
 _VERSION = 0xA0
 
 
 def subject_name(certificate: bytes) -> str:
-    """Raises BadDer."""
+    """The subject of a certificate (DER), as Java writes it. Raises BadDer."""
     return distinguished_name(subject(certificate))
 
 
 def subject(certificate: bytes) -> bytes:
-    """DER of a Name. Raises BadDer."""
+    """The subject of a certificate, both DER. Raises BadDer."""
     parts = elements(elements(single(certificate, SEQUENCE))[0].content)
     first = 1 if parts and parts[0].tag == _VERSION else 0
     if len(parts) <= first + _OF_THE_SUBJECT:
@@ -41,7 +41,7 @@ def subject(certificate: bytes) -> bytes:
 
 
 def distinguished_name(name: bytes) -> str:
-    """Takes DER of a Name. Raises BadDer."""
+    """The text of a Name (DER). Raises BadDer."""
     relative = elements(single(name, SEQUENCE))
     return ",".join("+".join(_attribute(one) for one in elements(several.content)) for several in reversed(relative))
 

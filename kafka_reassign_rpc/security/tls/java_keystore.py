@@ -1,5 +1,5 @@
-"""The JKS format of Java's keytool (sun.security.provider.JavaKeyStore and KeyProtector of JDK 17). Numbers are
-big-endian.
+"""Reads JKS, the keystore format of Java's keytool (sun.security.provider.JavaKeyStore and KeyProtector of JDK 17).
+Numbers are big-endian.
 
     magic FEEDFEED, version 1 or 2, number of entries, entries, SHA-1 of (password, "Mighty Aphrodite", all before)
     entry        1 (a key) or 2 (a trusted certificate), alias, milliseconds, content
@@ -20,14 +20,14 @@ JCEKS_MAGIC = b"\xce\xce\xce\xce"
 MOST_ENTRIES = 10_000
 _DIGEST = hashlib.sha1(usedforsecurity=False).digest_size
 _SUN_KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
-"""OID 1.3.6.1.4.1.42.2.17.1.1."""
+"""Sun's algorithm for keys in a JKS file: OID 1.3.6.1.4.1.42.2.17.1.1."""
 
 
 class BadKeystore(ValueError): ...
 
 
 class KeyEntry(NamedTuple):
-    """Encrypted by Sun's algorithm; the certificates (DER) begin with the key's own."""
+    """A private key, encrypted by Sun's algorithm, and its certificates (DER), the key's own first."""
 
     protected_key: bytes
     certificates: tuple[bytes, ...]
@@ -39,7 +39,7 @@ class JavaKeystore(NamedTuple):
 
 
 def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
-    """Without a password the integrity is not checked, as in Java. Raises BadKeystore."""
+    """Decodes a JKS file. Without a password its integrity is not checked, as in Java. Raises BadKeystore."""
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if password is not None:
         wanted = hashlib.sha1(_utf16(password) + b"Mighty Aphrodite" + body, usedforsecurity=False).digest()
@@ -68,7 +68,7 @@ def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
 
 
 def private_key(entry: KeyEntry, password: str) -> bytes:
-    """PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
+    """The decrypted key, as PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
     try:
         algorithm, content = elements(single(entry.protected_key, SEQUENCE))
         if elements(algorithm.content)[0].content != _SUN_KEY_PROTECTOR:
@@ -93,7 +93,7 @@ def _utf16(password: str) -> bytes:
 
 
 class _Source:
-    """No length reaches beyond the keystore's end."""
+    """Reads the keystore's bytes in order. No length reaches beyond their end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

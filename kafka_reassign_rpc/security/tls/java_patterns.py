@@ -11,7 +11,7 @@ r"""Java's `$` and `\Z`: the end, or a line terminator before it."""
 _SAME_LETTERS = frozenset("dDwWsSbBAtnrfa")
 """These letters mean the same behind a backslash (with re.ASCII)."""
 _GROUPS = ("?:", "?=", "?!", "?<=", "?<!", "?>", "?i:")
-"""These may follow an opening bracket, beside names."""
+"""These may follow an opening bracket, as well as names."""
 _POSIX = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -21,7 +21,7 @@ _POSIX = {
     "XDigit": "0-9a-fA-F",
 }
 _IGNORING_CASE = re.compile(r"(\^?)\(\?i\)")
-"""It stands at the beginning of a pattern. Python wants it before all else."""
+"""Flags at the beginning of a pattern. Python wants them before all else."""
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
@@ -76,7 +76,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
 
 
 def _posix_class(text: str, at: int) -> tuple[str, int] | None:
-    r"""The characters of `\p{Alpha}` and its like, and where it ends."""
+    r"""The characters of a class such as `\p{Alpha}`, and where it ends."""
     named = re.match(r"\\p\{(\w+)\}", text[at:])
     if named is None or named[1] not in _POSIX:
         return None

@@ -104,7 +104,7 @@ def _wrong_by_date(chain: Sequence[bytes], trusted: Iterable[bytes], now: dateti
     for place, der in enumerate(chain):
         certificate = x509.load_der_x509_certificate(der)
         if _identity(certificate) in anchors or certificate.issuer == certificate.subject:
-            return None  # it is trusted as it is, or not at all: the handshake tells
+            return None  # it is trusted as it is, or not at all: the handshake shows it
         what = "the certificate" if place == 0 else f"the CA certificate {certificate.subject.rfc4514_string()}"
         if now > certificate.not_valid_after_utc:
             return f"{what} has expired on {certificate.not_valid_after_utc}"

@@ -1,5 +1,5 @@
-"""Existing connections keep their context. If a new file cannot be used, the old context stays, and the log says why,
-once for each state of the files.
+"""A TLS context that follows its files. Existing connections keep theirs. If a new file cannot be used, the old
+context stays, and the log says why, once for each state of the files.
 """
 
 import asyncio

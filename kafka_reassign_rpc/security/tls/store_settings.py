@@ -1,4 +1,6 @@
-"""DefaultSslEngineFactory.createKeystore and createTruststore (Kafka 3.9)."""
+"""The keystore and truststore that `ssl.*` settings name, as DefaultSslEngineFactory makes them (createKeystore,
+createTruststore; Kafka 3.9).
+"""
 
 from collections.abc import Callable
 from pathlib import Path

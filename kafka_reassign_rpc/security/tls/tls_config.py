@@ -103,7 +103,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return Loaded(context, () if own is None else own.chain, self._twin(own, trusted))
 
     def _servers_twin(self, own: KeyAndChain) -> Twin:
-        """A truststore that nobody needs may be broken."""
+        """A truststore that is not needed may be broken."""
         try:
             return self._twin(own, self._trusted())
         except BadSetting as error:
@@ -124,7 +124,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """Such as `User:CN=alice`; ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
+        """The principal of a certificate (DER), as `User:CN=alice`; ANONYMOUS without one. Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:

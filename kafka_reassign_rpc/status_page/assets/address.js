@@ -1,4 +1,4 @@
-// What the reader has chosen stands in the address of the page: a link shows a colleague the same rows, and Back returns.
+// What the reader has chosen is in the address of the page: a link shows a colleague the same rows, and Back returns.
 // `?moves.topic=pay&moves.page=3&events.broker=4&span=day`; what is as at first is left out.
 
 const LONGEST = 249;

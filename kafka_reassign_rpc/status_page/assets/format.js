@@ -55,7 +55,7 @@ export function shortened(text) {
 
 const SPACE = /\s/u;
 
-// Without the word that the cut has halved, unless it is so long that little would be left: a name without spaces.
+// Without the word that the cut has halved, unless so little would be left: a name without spaces.
 // `towards`: 1 where the text was cut at its end, -1 where it was cut at its start.
 function wholeWords(letters, towards) {
   const whole = towards === 1 ? letters.findLastIndex((one) => SPACE.test(one)) : letters.findIndex((one) => SPACE.test(one));

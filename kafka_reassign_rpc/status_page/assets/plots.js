@@ -8,7 +8,7 @@ const HEIGHT = 96;
 const TOP = 6;
 const GAP_STEPS = 3;
 
-// `span`: the time that the plot stands for, from `from` to `to`, whether or not the server knows all of it; `stepMs`
+// `span`: the time that the plot shows, from `from` to `to`, whether or not the server knows all of it; `stepMs`
 // from one point to the next.
 export function plot(title, points, value, format, span) {
   const figure = document.createElement("figure");

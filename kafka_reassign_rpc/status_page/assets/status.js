@@ -58,13 +58,13 @@ function take(event) {
   showTiles();
   showGroups();
   drawPlots();
-  // Of watch nobody learns them: a stock controller has none.
+  // Not those of watch: a stock controller has none.
   for (const one of document.querySelectorAll(".of-server")) one.hidden = status.server === null;
   showHealing();
   showCaps();
 }
 
-// What watch shows while nobody tells it anything is of another time.
+// What watch shows while it gets no answers is old.
 const isBlind = () => status.server === null && status.problems.some(({ kind, level, since }) => level === "wrong" && since !== null && (kind === "unseen" || kind === "no_controller"));
 
 // All parts show one time, that of the head. What is older is grey, with its age.
@@ -78,9 +78,9 @@ function showAges() {
     const age = now - at > OLD_MS ? ` ${duration(now - at)} old` : "";
     const section = heading.closest("section");
     section.classList.toggle("old", age !== "");
-    let told = section.querySelector(".age");
-    if (told === null && age !== "") section.prepend((told = Object.assign(document.createElement("small"), { className: "age quiet" })));
-    if (told !== null) told.textContent = age;
+    let label = section.querySelector(".age");
+    if (label === null && age !== "") section.prepend((label = Object.assign(document.createElement("small"), { className: "age quiet" })));
+    if (label !== null) label.textContent = age;
   }
 }
 
@@ -105,15 +105,15 @@ function notices() {
   else if (status.totals === null && status.server !== null) found.push(notice("This server has known no state of the moves before.", ""));
   if (status.role === "standby" && status.controller.id !== null) found.push(standbyNotice());
   if (status.access === "counts") {
-    found.push(notice("Only counts are shown: nobody has to log in here (setting status.page).", ""));
+    found.push(notice("Only counts are shown: this page needs no login (setting status.page).", ""));
   }
   return found;
 }
 
-// Only its age tells what a state that was known once is still worth.
+// Only its age says what a state that was known once is still worth.
 function lastKnown() {
-  const told = notice(`Last known state, of ${time(shown.at)} UTC, ${duration(status.at - shown.at)} ago: it is shown in grey, and may be otherwise now.`, "warn");
-  return [told, ...shown.problems.map((one) => notice(`then: ${one.text}`, "old"))];
+  const last = notice(`Last known state, of ${time(shown.at)} UTC, ${duration(status.at - shown.at)} ago: it is shown in grey, and may have changed since.`, "warn");
+  return [last, ...shown.problems.map((one) => notice(`then: ${one.text}`, "old"))];
 }
 
 function notice(text, tone) {
@@ -246,7 +246,7 @@ function showHealing() {
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
   const lost = [...healing.failed, ...gone, ...disks];
-  // The repair of a lost broker is told in its row.
+  // The repair of a lost broker is in its row.
   for (const one of healing.repairs.filter((repair) => lost.every((other) => other.broker !== repair.broker))) {
     parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
   }
@@ -375,7 +375,7 @@ async function showBrokers() {
   const { isThere, body } = await ask("brokers");
   if (isThere) madeAt.set("h-brokers", body.at);
   const { common, others } = commonTo(isThere ? [...body.brokers.map((one) => [`${one.id}`, one.departure]), ...body.racks.map((one) => [`rack ${one.rack}`, one.departure])] : []);
-  byId("brokers-common").textContent = common.length ? `Whichever goes now${others.length ? `, except ${others.join(", ")}` : ""}: ${common.join("; ")}.` : "";
+  byId("brokers-common").textContent = common.length ? `Whichever broker goes now${others.length ? `, except ${others.join(", ")}` : ""}: ${common.join("; ")}.` : "";
   const rows = isThere ? body.brokers.map((broker) => brokerRow(broker, body.at, common)) : [];
   fill(byId("brokers"), rows, isThere ? "No broker is registered." : body.error);
   const racks = isThere ? body.racks : [];

@@ -2,7 +2,7 @@
 
 import { shortened, visible } from "./format.js";
 
-// A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone, whole}. lead: a figure beside the text; quiet: a second
+// A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone, whole}. lead: a figure next to the text; quiet: a second
 // line; bar: from 0 to 1, with `label` for screen readers; tone, quietTone: how the lines look; whole: however long they are.
 export function fill(table, rows, empty) {
   const body = table.tBodies[0];

@@ -125,7 +125,7 @@ async def test_236_8_invalid_targets_are_reported_once_and_valid_ones_start(
     await eventually(lambda: all_requests_are_carried_out(world))
     await eventually(lambda: world.has(("free", 0, (4, 5)), ("free", 1, (4, 5))))
     assert await world.moving() == {("held", 0)}
-    await eventually(lambda: count_log_lines(caplog, "free-1 stands there twice: the later target counts") == 1)
+    await eventually(lambda: count_log_lines(caplog, "free-1 is there twice: the later target counts") == 1)
     for name in names:
         assert (
             count_log_lines(caplog, name)
