@@ -1,5 +1,5 @@
-"""Controller mutation quotas (KIP-599) count partitions: the controller records those of each topic with which nothing
-else is wrong.
+"""Controller mutation quotas (KIP-599) count partitions: `controller.commands.topic_commands` records those of each
+topic with which nothing else is wrong.
 """
 
 from kafka_reassign_rpc.api.api_definition import RequestContext

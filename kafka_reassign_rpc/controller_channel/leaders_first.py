@@ -8,6 +8,7 @@ second.
 
 To wait until the leader has answered costs followers nothing: they could not fetch with the new epoch before. A broker
 that led, and has not learned of the end, never waits: until then it accepts records that the new leader does not have.
+Who waits is decided in `channel_manager._new_leader_epoch`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.status.own_certificates import CURE, OwnCertificates
+from kafka_reassign_rpc.core.status.own_certificates import CURE, ENDS_SOON_DAYS, OwnCertificates
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, unsafe, warning
 
 SUBJECT = "certificates"
-SOON = 14
-"""Days."""
 
 
 def findings(found: OwnCertificates, now_s: float) -> Iterator[Finding]:
@@ -18,7 +16,7 @@ def findings(found: OwnCertificates, now_s: float) -> Iterator[Finding]:
         elif one.why:
             yield warning(SUBJECT, f"{one}, unless they trust another CA", CURE)
     for (use, part), days in sorted(found.days_left(now_s).items()):
-        if days < SOON:
+        if days < ENDS_SOON_DAYS:
             which = "the certificate" if part == "own" else "a CA certificate above it"
             text = f"{use}: {which} {f'ends in {days:.0f} days' if days >= 0 else f'ended {-days:.0f} days ago'}"
             yield warning(SUBJECT, text, "renew it: the server takes a new file up within seconds")

@@ -32,7 +32,7 @@ from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
+from kafka_reassign_rpc.core.topics import lost_commits, topic_changes, topic_deletion
 from kafka_reassign_rpc.core.writers.topic_facts import MarksChanged, MarksFound, TopicsChanged, TopicsFound
 
 NO_ID = UUID(int=0)
@@ -153,7 +153,7 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
             work.view.found_durable(TopicDeletionStarted(name))
             return None
         try:
-            change = topic_changes.delete_topic(work.view, name)
+            change = topic_deletion.delete_topic(work.view, name)
             topic = work.view.cluster.topics[name]
             if name not in self._begun:
                 self._quota.record(len(topic.partitions))

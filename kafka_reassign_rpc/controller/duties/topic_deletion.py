@@ -15,7 +15,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaSt
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete, returned_since
+from kafka_reassign_rpc.core.topics.topic_deletion import possible_strays, replicas_to_delete, returned_since
 
 MOST_STRAYS = 50_000
 """Each is an entry of a request, and is remembered until its topic is gone."""

@@ -23,7 +23,7 @@ def durable_assignment(partition: Partition) -> DurableAssignment:
 def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAssignment:
     """While its topic is deleted: all replicas to delete, and no move, which a stock controller that takes over would
     continue, starting deleted replicas. One that is pending deletion counts while its broker lives
-    (`topic_changes.replicas_to_delete`).
+    (`topic_deletion.replicas_to_delete`).
     """
     waited_for = tuple([broker for broker in partition.pending_deletion if broker in live])
     return partition.replicas + waited_for, (), ()

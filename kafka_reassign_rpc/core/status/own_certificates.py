@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 DAY_S = 86_400
+ENDS_SOON_DAYS = 14
+"""Warnings begin so early: those of `check`, and the alert of deploy/prometheus/alerts.yml."""
 
 
 class ListenerHandshake(NamedTuple):

@@ -1,7 +1,9 @@
 """Topics.
 
-topic_changes.py        creation, growth and the decision to delete. Its leases and waiting moves end in
-                        `core.writers.topic_writes.begin_deletion`; its brokers: `controller.duties.topic_deletion`
+topic_changes.py        creation and growth
+topic_deletion.py       whether a topic may be deleted, and which replicas confirm it first. Its leases and waiting
+                        moves end in `core.writers.topic_writes.begin_deletion`; `controller.duties.topic_deletion`
+                        counts what brokers confirm
 cordon_corrections.py   replaces new replicas that others have placed on cordoned brokers
 deletion_marks.py       what a mark in /admin/delete_topics means
 lost_commits.py         which changes ZooKeeper holds after a commit whose answer was lost

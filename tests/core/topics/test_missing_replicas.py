@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionC
 from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
-from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
+from kafka_reassign_rpc.core.topics.topic_deletion import replicas_to_delete
 from tests.core.build import TOPIC, broker, decided, made, moving, not_moving, view
 from tests.tables import for_each
 

@@ -31,7 +31,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.core.topics import topic_changes, topic_deletion
 from kafka_reassign_rpc.support.slices import finished
 from tests.core import build
 from tests.core.build import TOPIC, made, moving, not_moving, view
@@ -233,29 +233,29 @@ def test_sv_4_an_unknown_topic_or_one_in_deletion_neither_grows_nor_is_deleted()
     here = view(not_moving(1))
     unknown = refusal(UnknownTopicOrPartition, lambda: grow(here, "nope", 3))
     assert unknown == "The topic 'nope' does not exist."
-    refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, "nope"))
-    here.add(topic_changes.delete_topic(here, TOPIC))
+    refusal(UnknownTopicOrPartition, lambda: topic_deletion.delete_topic(here, "nope"))
+    here.add(topic_deletion.delete_topic(here, TOPIC))
     assert here.topics[TOPIC] == TopicDeletionStarted(TOPIC)
     text = refusal(InvalidTopic, lambda: grow(here, TOPIC, 3))
     assert text == "The topic is queued for deletion."
-    refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, TOPIC))
+    refusal(UnknownTopicOrPartition, lambda: topic_deletion.delete_topic(here, TOPIC))
 
 
 def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_on_dead_brokers() -> None:
     here = view(replace(not_moving(1, 9, isr=(1,)), pending_deletion=(2, 8)), live=(1, 2)).cluster
-    left = set(topic_changes.replicas_to_delete(here, TOPIC, ()))
+    left = set(topic_deletion.replicas_to_delete(here, TOPIC, ()))
     assert left == {(0, 1), (0, 9), (0, 2)}
-    assert list(topic_changes.replicas_to_delete(here, TOPIC, left)) == []
-    assert list(topic_changes.replicas_to_delete(here, "nope", ())) == []
-    assert set(topic_changes.replicas_to_delete(here, TOPIC, (), own_id=9)) == {(0, 1), (0, 2)}
+    assert list(topic_deletion.replicas_to_delete(here, TOPIC, left)) == []
+    assert list(topic_deletion.replicas_to_delete(here, "nope", ())) == []
+    assert set(topic_deletion.replicas_to_delete(here, TOPIC, (), own_id=9)) == {(0, 1), (0, 2)}
 
 
 def test_sv_10_only_brokers_that_have_registered_since_a_topic_was_created_may_have_strays_of_it() -> None:
     here = build.cluster(not_moving(1, 2), not_moving(2, 3), live=(1, 2, 3, 4))
     here.topics[TOPIC].created = here.brokers[3].epoch - 1  # 3 and 4 have registered since
-    assert set(topic_changes.possible_strays(here, TOPIC, ())) == {(0, 3), (0, 4), (1, 4)}
-    assert set(topic_changes.possible_strays(here, TOPIC, {(0, 3), (1, 4)})) == {(0, 4)}
-    assert list(topic_changes.possible_strays(here, "nope", ())) == []
+    assert set(topic_deletion.possible_strays(here, TOPIC, ())) == {(0, 3), (0, 4), (1, 4)}
+    assert set(topic_deletion.possible_strays(here, TOPIC, {(0, 3), (1, 4)})) == {(0, 4)}
+    assert list(topic_deletion.possible_strays(here, "nope", ())) == []
 
 
 def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_vanished_without_a_mark() -> None:
@@ -264,9 +264,9 @@ def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_va
     now.created = here.brokers[1].epoch - 1
     gone = Topic(TOPIC, UUID(int=77), dict(now.partitions), created=0)
     here.soft.former.keep(gone, gone.partitions)
-    assert list(topic_changes.possible_strays(here, TOPIC, ())) == []
+    assert list(topic_deletion.possible_strays(here, TOPIC, ())) == []
     here.soft.former.keep(Topic(TOPIC, now.id, {}, created=0), gone.partitions)
-    assert list(topic_changes.possible_strays(here, TOPIC, ())) == [(0, 3)]
+    assert list(topic_deletion.possible_strays(here, TOPIC, ())) == [(0, 3)]
 
 
 def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
