@@ -5,6 +5,7 @@ something else than it was decided on, it is decided again. (Between this look a
 has no Alter with a condition: the next look shows whether somebody has come in between.)
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
 """Waits before another look, while the cluster does not answer."""
+SNAPSHOT_S = 5.0
+"""How often to see whether the log wants a snapshot."""
 
 
 class ToTell(NamedTuple):
@@ -86,6 +89,8 @@ class KRaftStore:
         self._tell = tell
         self._settings = settings
         self._started_with = started_with
+        self._turn = asyncio.Lock()
+        """Records and snapshots come one after the other, each with what it changes in `intents`."""
         self.configs = LeasedConfigs(cluster, self)
 
     @property
@@ -126,11 +131,12 @@ class KRaftStore:
         record = self._record(cluster, view)
         offset, durable = -1, replay.Durable()
         if record is not None:
-            offset = await self._write(record)
-            for part in self.intents.apply(record, offset):
-                if part != JOINS:
-                    _put_part(view.queue, durable, self.intents, part)
-                await pace.rest()
+            async with self._turn:
+                offset = await self._write(record)
+                for part in self.intents.apply(record, offset):
+                    if part != JOINS:
+                        _put_part(view.queue, durable, self.intents, part)
+                    await pace.rest()
             durable.records = {
                 name: (offset, record.at)
                 for name, change in view.partitions.items()
@@ -190,9 +196,22 @@ class KRaftStore:
         """Memories of configs, durable when it returns."""
         if memories:
             record = RoundRecord(at=self._now_ms(), memories=memories)
-            offset = await self._write(record)
-            for _ in self.intents.apply(record, offset):
-                pass
+            async with self._turn:
+                offset = await self._write(record)
+                for _ in self.intents.apply(record, offset):
+                    pass
+
+    async def keep_log_short(self) -> None:
+        """Writes snapshots as they become due, until it is cancelled. Raises ControllerMoved."""
+        while True:
+            await asyncio.sleep(SNAPSHOT_S)
+            if self._log.snapshot_is_due:
+                async with self._turn:
+                    payloads, pace = [], Pace()
+                    for one in self.intents.snapshot(self._now_ms()):
+                        payloads.append(round_records.encode(one))
+                        await pace.rest()
+                    await self._log.snapshot(payloads)
 
     async def _write(self, record: RoundRecord) -> int:
         return await self._log.commit([round_records.encode(record)])

@@ -85,6 +85,7 @@ def _now() -> float:
 def _facts(look: Look, gone: frozenset[str], cluster: Cluster) -> Iterator[Fact[object]]:
     yield BrokersRegistered(look.brokers)
     yield TopicsSeen({name: topic_seen(look, name) for name in look.topics}, gone)
-    for kind, known in ((TOPICS, cluster.topic_configs), (BROKERS, cluster.broker_configs)):
+    lost = {name: NONE_SET for name in gone if name in cluster.topic_configs}
+    for kind, others in ((TOPICS, lost), (BROKERS, {})):
         found = {one.name: configs for one, configs in look.configs.items() if one.kind == kind}
-        yield ConfigsFound(kind, dict.fromkeys(known, NONE_SET) | found)
+        yield ConfigsFound(kind, {**others, **found})

@@ -17,6 +17,17 @@ class IntentLog(Protocol):
         ControllerMoved."""
         ...
 
+    @property
+    def snapshot_is_due(self) -> bool: ...
+
+    async def keep(self) -> None:
+        """Says that this server leads, until it is cancelled. Raises ControllerMoved."""
+        ...
+
+    async def snapshot(self, payloads: Sequence[bytes]) -> None:
+        """They stand for all that was committed before. Raises ControllerMoved."""
+        ...
+
 
 class LookedTopic(NamedTuple):
     id: UUID | None
@@ -29,7 +40,7 @@ class Look(NamedTuple):
     brokers   registered and not fenced
     topics    those that were asked for and exist
     moves     all in flight, as the controller has them
-    configs   set by somebody; empty where they were not asked for
+    configs   set by somebody, of those that were asked; one who has not answered is left out
     """
 
     brokers: Mapping[int, Broker]
@@ -51,7 +62,7 @@ class Answer(NamedTuple):
 
 class KRaftCluster(Protocol):
     async def look(self, topics: Collection[str] | None = None) -> Look:
-        """At these topics; None: at all, and at all configs. Raises LookFailed."""
+        """At these topics; None: at all, and at configs: of all at first, and of what moves. Raises LookFailed."""
         ...
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:

@@ -61,6 +61,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ids       ids of topics that `moves` names
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
+    server    who leads, by its name in its claim: in a snapshot, which has deleted that
     """
 
     at: int
@@ -71,6 +72,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     failed: dict[int, int | None] = {}
     log_dirs: dict[int, FailedLogDirs | None] = {}
     memories: Sequence[Memory] = ()
+    server: str = ""
 
 
 class _Version(msgspec.Struct):

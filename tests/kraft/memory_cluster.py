@@ -1,5 +1,6 @@
 """A KRaft cluster and a state log in memory: what a store in front of them needs (`kafka_reassign_rpc.kraft.ports`)."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -47,7 +48,7 @@ class MemoryCluster:
                 if one.at.is_moving:
                     moves[name] = PartitionReassignment(*one.at)
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
-        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items() if some})
+        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items()})
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)
@@ -106,6 +107,16 @@ class LogWriter:
         self.epoch = log.epoch
         self.lives: int | None = None
         self.loses: int | None = None
+
+    @property
+    def snapshot_is_due(self) -> bool:
+        return False
+
+    async def keep(self) -> None:
+        await asyncio.Event().wait()
+
+    async def snapshot(self, payloads: Sequence[bytes]) -> None:
+        raise NotImplementedError
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
         if self.lives == 0 or self.epoch < self.log.epoch:

@@ -9,6 +9,8 @@ from random import Random
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -20,7 +22,8 @@ from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft.looking import LookPace
-from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
 from tests.tables import for_each
@@ -28,6 +31,7 @@ from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
 QUICK = LookPace(0.01, 0.02, 0.0)
+NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
 
 
 class Here:
@@ -44,10 +48,10 @@ class Here:
         writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, settings, QUICK)
-        begun: asyncio.Future[ControllerLoop] = asyncio.get_running_loop().create_future()
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, NOT_ASKED, settings, QUICK)
+        begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
-        self.loop = await begun
+        self.loop = (await begun).loop
         try:
             yield self.loop
         finally:

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
 from kafka_reassign_rpc.kraft.state_log.log_tail import RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
+from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
 from kafka_reassign_rpc.kraft.state_log.silence import SilenceDetector
 from kafka_reassign_rpc.support.backoff import Backoff
 
@@ -66,7 +67,7 @@ class StateLog:
         )
         self._settings = settings._replace(configs=configs)
         self._topic = topic
-        self._server = server[:LONGEST_NAME]
+        self.server = server
         self._lead_s = lead_s
         self._detector = SilenceDetector(lead_s, rank)
         self._opened: _Open | None = None
@@ -239,7 +240,7 @@ class StateLog:
                     log.debug("no claim yet: %s", error)
                     opened.writes.look_again()
                     await backoff.sleep()
-            writer = LogWriter(opened.writes, opened.room, self._server, reading)
+            writer = LogWriter(opened.writes, opened.room, self.server[:LONGEST_NAME], reading)
             term = await writer.claim()
             if term is not None:
                 self._writer = writer
@@ -275,6 +276,7 @@ class StateLog:
                 if loop.time() - writer.renewed_at > RENEW_S and await writer.renew_within(self._lead_s / BEATS):
                     continue
                 await writer.write(Kind.HEARTBEAT, [b""])
+                self._size += BATCH_BYTES
 
     async def _write(self, kind: Kind, payloads: Sequence[bytes]) -> int:
         async with self._leading() as writer:
