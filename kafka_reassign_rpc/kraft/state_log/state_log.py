@@ -151,6 +151,8 @@ class StateLog:
                 if reading is None:
                     reading, end = LogReading(await calls.first_offset()), await calls.end_offset()
                 found = await fetch(calls, reading.terms, 0 if to_end else wait_ms)
+                if not to_end and not found.batches:  # of an empty log, all is known
+                    self._known = reading.terms.copy()
             except RecordsDeleted as deleted:
                 reading = LogReading(deleted.first)
                 continue
