@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         return watch_command.run(arguments)
     if CLUSTERS in read[GIVEN]:
         raise UsageError(f"{CLUSTERS} says which clusters to look at: give --watch too, or leave it out")
-    if read[BOOTSTRAP]:
+    if BOOTSTRAP in read[GIVEN]:  # the variable is for commands that only ask
         return _run_in_front_of_kraft(read)
     if of_kraft := [one for one in (COMMAND_CONFIG, *(one.name for one in FRONT_SETTINGS)) if one in read[GIVEN]]:
         raise UsageError(f"{of_kraft[0]} is for a cluster in KRaft mode: give --bootstrap-server too, or leave it out")

@@ -13,5 +13,11 @@ kraft_commands   commands that only this service has
 sightings        which looks count, and how often they agree
 looking          looks at the cluster from time to time
 telling          tells it what durable rounds ask for
+upstream_cluster  the cluster as store and looks want it, by `upstream`
+claimed_log      the state log as the store wants it
+following        a server that does not lead: it replays the log, and claims it once nobody leads
+server_name      how a server is called in its claims
+kraft_node       this server as the handlers of requests see it
+kraft_process    one server: its parts, in the order of their start
 term             the loop and its duties, from the claim of the log until another server has it
 """

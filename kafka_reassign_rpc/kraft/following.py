@@ -13,6 +13,7 @@ from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, Lo
 from kafka_reassign_rpc.kraft.state_log.log_format import BadRecord, Claim, Kind, decode_document
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
+from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class Following:
         """The offset of the last one."""
         self._read = asyncio.Event()
         self.on_leader: Callable[[], None] = lambda: None
-        """Called when a server is found to lead."""
+        """Called when a server is heard to lead."""
 
     async def claimed(self) -> Term:
         """Returns once this server leads, with `intents` up to its claim. Raises LogLost, LogRefused."""
@@ -61,17 +62,27 @@ class Following:
 
     async def _follow(self) -> None:
         self.intents, self._claim = Intents(), -1
+        begun = await self._end()
         async for record in self._log.follow():
             if record.kind is Kind.CLAIM:
                 self.leader, self._claim = _server(record), record.offset
                 self._read.set()
-            elif record.kind is Kind.HEARTBEAT and self.leader:
+            elif record.kind is Kind.HEARTBEAT and record.offset >= begun:
                 self.on_leader()
             elif record.kind is Kind.SNAPSHOT:
                 self.intents = Intents()
                 await self._apply(record.payloads, record.offset)
             elif record.kind is Kind.COMMIT:
                 await self._apply(record.payloads, record.offset)
+
+    async def _end(self) -> int:
+        backoff = Backoff(0.1, 1.0)
+        while True:
+            try:
+                return await self._log.end()
+            except LogUnavailable as error:
+                log.debug("the state log cannot be read yet: %s", error)
+                await backoff.sleep()
 
     async def _apply(self, payloads: Sequence[bytes], offset: int) -> None:
         """Raises LogRefused."""

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSetti
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
 from kafka_reassign_rpc.kraft.looking import LookPace
+from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.server_name import ServerName
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
@@ -108,6 +109,7 @@ class KRaftProcess:
     def _all_parts(self) -> Iterator[Part]:
         yield Part(self._recorder.open, self._recorder.close)
         yield Part(self._upstream.start, self._upstream.close)
+        yield Part(self._look, nothing)
         yield Part(self._log.open, self._log.close)
         yield Part(nothing, self._api.close)
         yield Part(self._background.start, self._background.close)
@@ -135,10 +137,20 @@ class KRaftProcess:
     def brokers(self) -> list[int]:
         return sorted(self._upstream_cluster.brokers)
 
+    async def _look(self) -> None:
+        """Who serves must see moves: raises LogRefused for a missing right."""
+        try:
+            await self._upstream_cluster.look([])
+        except LookFailed as error:
+            raise LogRefused(f"this server cannot see what moves in the cluster: {error}") from error
+
     async def _listen(self) -> None:
         own = self._config.front.listener
         with listening("listeners", f"{own.name}://{own.host}:{own.port}"):
             await self._front.start()
+        if self._config.front.listener.security_protocol == self._config.client.configs.security_protocol:
+            endpoints = {one: broker.endpoints[0] for one, broker in self._upstream_cluster.brokers.items()}
+            await self._front.learn({one: Address(at.host, at.port) for one, at in endpoints.items()})
         self._log.server = str(self._name)
 
     @property

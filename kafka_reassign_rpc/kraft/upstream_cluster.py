@@ -33,11 +33,8 @@ class UpstreamCluster:
         """The last one at everything: it says what to ask for in the next."""
         self._configs_at = float("-inf")
         self.cluster_id = ""
-
-    @property
-    def brokers(self) -> Mapping[int, Broker]:
+        self.brokers: Mapping[int, Broker] = {}
         """As the last look has found them."""
-        return self._known.brokers
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         if topics is not None:
@@ -75,6 +72,7 @@ class UpstreamCluster:
             _entity(one): _values(found) for one, found in seen.configs.items() if not isinstance(found, KafkaError)
         }
         brokers = {one: self._broker(told) for one, told in seen.brokers.items() if not told.fenced}
+        self.brokers = brokers
         return Look(brokers, topics, seen.moves, configs)
 
     def _broker(self, told: RegisteredBroker) -> Broker:

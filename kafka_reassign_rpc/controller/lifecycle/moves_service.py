@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 READ_S = 2.0
 """Who only reads waits so long for ZooKeeper, and then gets what was known last."""
+HEALS_OFF = HealingStatus(None, False, None, (), 0, 0)
 HEALS_NOTHING = "This server repairs no failed brokers: in front of a cluster in KRaft mode that is not there yet."
 
 
@@ -157,9 +158,11 @@ class MovesService:
         return restrictions.reassignments_disabled(self._active().loop.cluster)
 
     async def healing(self) -> HealingStatus:
-        """As diagnosed now; while ZooKeeper does not answer, as last diagnosed."""
+        """Off where nothing is repaired; as diagnosed now; while ZooKeeper does not answer, as last diagnosed."""
         term = self._active()
-        found = await _as_known(term, _diagnosed(term)) or _healer_of(term).last_status
+        if term.healer is None:
+            return HEALS_OFF
+        found = await _as_known(term, _diagnosed(term)) or term.healer.last_status
         if found is None:
             raise BrokerNotAvailable("ZooKeeper does not answer, and self-healing was not diagnosed before.")
         return found
