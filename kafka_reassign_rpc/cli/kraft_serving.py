@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, LEAD, NODES, PORTS
@@ -33,6 +33,12 @@ log = logging.getLogger(__name__)
 CLIENT_ID = "kafka-reassign-rpc-{}"
 PATIENCE_MS = 10_000
 """How long the cluster may take to answer, unless command.config says otherwise."""
+_OF_ZOOKEEPER = (
+    *("zookeeper.", "authorizer.", "super.users", "allow.everyone.", "controller.takeover", "broker.authorizer"),
+    *("broker.policies", "inter.broker.listener.name", "delete.topic.", "auto.leader.", "leader.imbalance."),
+    *("unclean.leader.", "num.partitions", "default.replication.", "min.insync.", "failure.", "self.healing."),
+)
+"""How the names of settings begin that are the brokers' own in front of KRaft, or not there yet."""
 OWN_CERTIFICATE = ("ssl.keystore.", "ssl.key.password")
 
 
@@ -94,11 +100,12 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             tls=None if to_brokers is None else to_brokers.load_client().context,
         ),
         lead_s=values[LEAD] / 1000,
-        settings=common.started_with,
-        limits=common.limits,
-        event_log=common.event_log,
-        webhooks=common.webhooks,
+        common=common,
     )
+
+
+def without_effect(given: Iterable[str]) -> list[str]:
+    return [name for name in given if name.startswith(_OF_ZOOKEEPER)]
 
 
 def _properties(file: str | None) -> dict[str, str]:
@@ -113,7 +120,7 @@ def _warn(text: str) -> None:
     log.warning("%s", text)
 
 
-async def serve(config: KRaftConfig, bootstrap: str, stop: asyncio.Event) -> None:
+async def serve(config: KRaftConfig, bootstrap: str, pages: Callable[[str | None], str], stop: asyncio.Event) -> None:
     server = KRaftProcess(config)
 
     async def start() -> None:
@@ -123,7 +130,10 @@ async def serve(config: KRaftConfig, bootstrap: str, stop: asyncio.Event) -> Non
     try:
         if await ended_first(start(), stop):
             brokers = ",".join(map(str, server.brokers)) or "none"
-            announce(f"ready bootstrap={server.bootstrap} cluster={bootstrap} brokers={brokers}")
+            announce(
+                f"ready bootstrap={server.bootstrap} cluster={bootstrap} brokers={brokers}"
+                + pages(server.metrics_address)
+            )
             await stop.wait()
     finally:
         await server.__aexit__(None, None, None)

@@ -60,6 +60,10 @@ a whole cluster of its own: a real ZooKeeper (needs Java 17 or later, and the ex
 with some topics.
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
+With --bootstrap-server it serves a cluster in KRaft mode: what it decides it keeps in a topic of that cluster, and the
+cluster carries it out. Settings of reassignments are then those of each server, self-healing is not there yet, and
+settings of ZooKeeper, of topics and of authorization have no effect (docs/kraft.md).
+
 With --watch it only looks at a cluster, the one of --bootstrap-server, and is what `kafka-reassign-rpc watch` is.
 
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
@@ -154,11 +158,13 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
     set_up_logging(values["log.level"], values["log.format"])
     if not values[CORE_DUMPS]:
         core_dumps.forbid()
+    if in_vain := kraft_serving.without_effect(values[GIVEN]):
+        log.warning("settings that have no effect in front of KRaft: %s", ", ".join(in_vain))
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     config = kraft_serving.kraft_config(values, common)
 
     async def main(stop: asyncio.Event) -> None:
-        await kraft_serving.serve(config, values[BOOTSTRAP], stop)
+        await kraft_serving.serve(config, values[BOOTSTRAP], lambda address: _pages(address, values), stop)
 
     return run_until_signalled(main, values["log.format"], loop=values["loop"])
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -14,15 +14,16 @@ from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import listening
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
-from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig
+from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
+from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
-from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
-from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.following import Following
@@ -38,7 +39,7 @@ from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
 from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
-from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.host_port import Address
@@ -46,6 +47,9 @@ from kafka_reassign_rpc.support.parts import Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
 from kafka_reassign_rpc.support.wall_clock import now_ms
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.server.http_server import Page
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +66,7 @@ class KRaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     client          the same as settings, for the state log
     asked           how brokers are asked for progress
     lead_s          a server that is silent for so long is replaced
+    common          what servers in front of ZooKeeper have, too: settings of reassignments, limits, telemetry
     """
 
     upstream: Mapping[str, Any]
@@ -70,10 +75,7 @@ class KRaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     front: FrontSettings
     of_controllers: Mapping[str, Any] | None = None
     lead_s: float = LEAD_S
-    settings: ReassignmentSettings = DEFAULT_SETTINGS
-    limits: ServerLimits = ServerLimits()
-    event_log: EventLogConfig | None = None
-    webhooks: WebhookConfig | None = None
+    common: ServerConfig
 
 
 class KRaftProcess:
@@ -82,16 +84,18 @@ class KRaftProcess:
     def __init__(self, config: KRaftConfig) -> None:
         self._config = config
         self._id = node_id = config.front.node_id
-        event_log = None if config.event_log is None else config.event_log.event_log()
-        hooks = config.webhooks
+        common, stats = config.common, ServerStats()
+        event_log = None if common.event_log is None else common.event_log.event_log()
+        hooks = common.webhooks
         notifier = Webhooks(hooks, lambda: self._upstream_cluster.cluster_id or None, node_id) if hooks else None
         self._recorder = EventRecorder(now_ms, event_log, node_id, notifier=notifier)
         self._service = MovesService()
         self._figures = FigureKeeper(self._service.view, FigureHistory())
-        self._api = StatusApi(self.view, self._readers, self._figures, product_version(), full=True)
+        is_full = common.status_page == FULL
+        self._api = StatusApi(self.view, self._readers, self._figures, product_version(), full=is_full)
         node = KRaftNode(node_id, self._service, self._api, self._recorder, lambda: self._front.address)
         handler = Dispatcher(node, on_denied=self._report_denied)
-        self._front = Front(config.front, handler, config.limits, leader=self._leader_shown)
+        self._front = Front(config.front, handler, common.limits, stats=stats, leader=self._leader_shown)
         self._upstream = Upstream(config.upstream, self._may_tell, config.of_controllers)
         self._upstream_cluster = UpstreamCluster(self._upstream, config.client.configs.security_protocol)
         self._log = StateLog(config.client, lead_s=config.lead_s, rank=node_id % RANKS)
@@ -104,9 +108,15 @@ class KRaftProcess:
         self._leads: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._background = Background([("figures", self._figures.keep)])
+        self._http = None if common.metrics_listener is None else ServedHttp(common, self, stats, self)
+        if self._http is not None:
+            self._recorder.counter = self._http.observers
         self._parts = Parts(list(self._all_parts()))
 
     def _all_parts(self) -> Iterator[Part]:
+        if self._http is not None:
+            yield Part(self._http.start, self._http.close)
+            yield Part(self._http.background.start, self._http.background.close)
         yield Part(self._recorder.open, self._recorder.close)
         yield Part(self._upstream.start, self._upstream.close)
         yield Part(self._look, nothing)
@@ -190,7 +200,7 @@ class KRaftProcess:
             now_ms,
             record,
             self._config.asked,
-            self._config.settings,
+            self._config.common.started_with,
             LookPace(settling=settling_s if term.claim_offset else 0.0),
         )
         self._service.epoch, self._service.since_ms = term.claim_offset, now_ms()
@@ -247,6 +257,26 @@ class KRaftProcess:
             ),
             brokers=self._upstream_cluster.brokers,
             term=term,
+        )
+
+    @property
+    def pages(self) -> "Mapping[str, Page]":
+        """Of the status page, which there may be none of."""
+        return {} if self._config.common.status_page == OFF else self._api.pages
+
+    @property
+    def metrics_address(self) -> str | None:
+        return None if self._http is None else self._http.address
+
+    def status(self) -> ServerStatus:
+        return ServerStatus(
+            document=status_of(self.view(), at=now_ms(), version=product_version(), full=True),
+            connected=not self._stopped,
+            round_trip=0.0,
+            events_lost=self._recorder.lost,
+            refusing=self._config.asked.links.troubles,
+            figures=self._service.figures(),
+            webhooks=self._recorder.notified,
         )
 
     async def _readers(self) -> Mapping[int, RecordedEvents]:
