@@ -7,6 +7,7 @@ from kafka_reassign_rpc.client.client_errors import NoActiveController, Unsuppor
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.why_no_answer import METADATA_LOG
+from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -129,6 +130,14 @@ async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroke
         )
         for one in answer.brokers
     }
+
+
+async def allowed_on_cluster(router: RequestRouter) -> frozenset[AclOperation]:
+    """What this client may do there. Raises KafkaError."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=router.endpoint_type)
+    answer = await router.ask_any(always(request), DescribeClusterRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return frozenset(AclOperation.of(one) for one in answer.authorized_operations or ())
 
 
 async def eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:

@@ -20,8 +20,10 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
+from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
@@ -33,7 +35,7 @@ from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
 from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.server_name import ServerName
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
 from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
 from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
@@ -57,6 +59,10 @@ RANKS = 3
 """Servers with different remainders of their ids do not claim at the same time."""
 ANSWERS_S = 2.0
 """So long waiting requests have at the end of the process."""
+NEEDED = frozenset(
+    {AclOperation.DESCRIBE, AclOperation.ALTER, AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
+)
+"""Rights on the cluster: to see moves and configs of brokers, and to change them."""
 NOBODY_LEADS = "no server leads: one claims the state log once the former one has been silent for a while"
 
 
@@ -148,11 +154,14 @@ class KRaftProcess:
         return sorted(self._upstream_cluster.brokers)
 
     async def _look(self) -> None:
-        """Who serves must see moves: raises LogRefused for a missing right."""
+        """Raises LogRefused for a missing right, LogUnavailable."""
         try:
+            if missing := NEEDED - await self._upstream.allowed():
+                what = ", ".join(sorted(one.name for one in missing))
+                raise LogRefused(f"the login of this server (command.config) lacks {what} on the cluster")
             await self._upstream_cluster.look([])
-        except LookFailed as error:
-            raise LogRefused(f"this server cannot see what moves in the cluster: {error}") from error
+        except (KafkaError, LookFailed) as error:
+            raise LogUnavailable(f"the cluster does not tell what moves: {error}") from error
 
     async def _listen(self) -> None:
         own = self._config.front.listener

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.kraft.stock_cluster import BROKERS, SIDES, StockCluster
-from tests.processes import Process, Processes, processes
+from tests.processes import NotReady, Process, Processes, processes
 from tests.stock.kraft import VERSION
 from tests.stock.ports import kept_ports
 from tests.stock.tools import Tools
@@ -33,7 +33,7 @@ class Service:
 
     def __init__(self, cluster: StockCluster, started: Processes, folder: Path) -> None:
         self.cluster = cluster
-        self._started = started
+        self.started = started
         self.folder = folder
         config = folder / "client.properties"
         config.write_text("request.timeout.ms=3000\n")
@@ -41,7 +41,7 @@ class Service:
 
     async def start(self, server: int = 1_000, *more: str) -> Process:
         port = kept_ports(1)[0]
-        return await self._started.start(
+        return await self.started.start(
             str(server),
             *("serve", "--bootstrap-server", self.cluster.bootstrap, "--command-config", self._config),
             *("--listeners", f"PLAINTEXT://127.0.0.1:{port}", "--broker-id", str(server)),
@@ -241,3 +241,16 @@ async def test_kr_5_a_server_whose_state_topic_is_deleted_tells_nothing_and_says
     again = await service.start(1_003)
     async with client_of(again) as client:
         assert await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)}) == {(topic, 0): None}
+
+
+async def test_kr_9_a_login_without_the_rights_of_the_service_ends_its_start_with_one_line(service: Service) -> None:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="guest" password="guest-secret";'
+    config = service.folder / "client.properties"
+    config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    with pytest.raises(NotReady, match="lacks ALTER, ALTER_CONFIGS, DESCRIBE, DESCRIBE_CONFIGS on the cluster"):
+        await service.started.start(
+            "guest",
+            *("serve", "--bootstrap-server", f"127.0.0.1:{service.cluster.secured[1]}"),
+            *("--command-config", str(config), "--listeners", "SASL_PLAINTEXT://127.0.0.1:0"),
+            *("--data-dir", str(service.folder)),
+        )
