@@ -134,6 +134,6 @@ async def serve(config: KRaftConfig, bootstrap: str, pages: Callable[[str | None
                 f"ready bootstrap={server.bootstrap} cluster={bootstrap} brokers={brokers}"
                 + pages(server.metrics_address)
             )
-            await stop.wait()
+            await ended_first(server.ended(), stop)
     finally:
         await server.__aexit__(None, None, None)

@@ -142,8 +142,24 @@ class KRaftProcess:
         await self._parts.stop()
 
     async def ready(self) -> None:
-        """Returns once a server leads."""
-        await self._ready.wait()
+        """Returns once a server leads. Raises as `ended`."""
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait([ready, self._leading], return_when=asyncio.FIRST_COMPLETED)
+            if self._leading.done():
+                self._leading.result()
+        finally:
+            await end(ready)
+
+    async def ended(self) -> None:
+        """Raises a defect; does not end otherwise."""
+        await asyncio.wait([self._leading])
+        self._leading.result()
+
+    @property
+    def _leading(self) -> asyncio.Task[None]:
+        assert self._leads is not None, "it is started"
+        return self._leads
 
     @property
     def bootstrap(self) -> str:
@@ -183,7 +199,7 @@ class KRaftProcess:
 
     async def _end(self) -> None:
         await self._service.finish(ANSWERS_S)
-        if self._leads is not None:
+        if self._leads is not None and not self._leads.done():
             await end(self._leads)
 
     async def _lead_again(self) -> None:
@@ -197,6 +213,7 @@ class KRaftProcess:
                 "until it is started again, this server decides nothing and tells the cluster nothing: %s", error
             )
             self._ready.set()
+            await asyncio.Event().wait()
 
     async def _lead(self, term: Term) -> None:
         """Raises LogLost, LogRefused."""

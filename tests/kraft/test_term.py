@@ -42,6 +42,7 @@ class Here:
         self.log = MemoryLog()
         self.events: list[Event] = []
         self.loop: ControllerLoop
+        self.begun: MovesTerm
 
     @asynccontextmanager
     async def term(self, caps: InFlightCaps | None = None) -> AsyncIterator[ControllerLoop]:
@@ -51,7 +52,8 @@ class Here:
         term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, NOT_ASKED, settings, QUICK)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
-        self.loop = (await begun).loop
+        self.begun = await begun
+        self.loop = self.begun.loop
         try:
             yield self.loop
         finally:
@@ -132,7 +134,9 @@ async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
     here = Here()
     here.cluster.partitions[NAME].cordoned = frozenset({2})
     async with here.term() as loop:
-        await here.ask(NAME, (3, 2))
+        request = AlterReassignments([(NAME.topic, [(NAME.partition, MoveTerms((3, 2)))])])
+        [(*_, error)] = await here.begun.told(await loop.submit(AlterReassignmentsCommand(request)))
+        assert isinstance(error, InvalidReplicaAssignment), "who has asked learns it"
         await eventually(lambda: here.named(catalogue.MOVE_REFUSED) == [NAME])
         found = loop.cluster.get(*NAME)
         assert found is not None
