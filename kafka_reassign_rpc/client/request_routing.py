@@ -234,6 +234,12 @@ class RequestRouter:
             raise Unreachable(f"Broker {node} does not answer.")
         return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
 
+    async def highest(self, node: int, key: int) -> int:
+        """The highest version of this API there, -1 if it has none. Raises Unreachable."""
+        await self._look_for(node)
+        _, highest = (await (await self._nodes.connection(node)).versions()).get(key, (0, -1))
+        return highest
+
     async def controller(self) -> int:
         """Raises Unreachable if there is none."""
         return await self._find_controller()

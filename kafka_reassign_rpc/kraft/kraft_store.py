@@ -102,7 +102,7 @@ class KRaftStore:
 
     async def _seen(self) -> Cluster:
         look = await self._look(None)
-        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with)
+        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
         return await in_turns(cluster_seen.cluster_of(look, self.intents, soft))
 
     async def _look(self, topics: Collection[str] | None) -> Look:

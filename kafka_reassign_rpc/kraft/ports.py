@@ -8,6 +8,7 @@ from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReas
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
@@ -47,6 +48,7 @@ class Look(NamedTuple):
     topics: Mapping[str, LookedTopic]
     moves: Mapping[TopicPartition, PartitionReassignment]
     configs: Mapping[Entity, Mapping[str, str]] = {}
+    kraft: KRaftFacts = NOTHING_TOLD
 
 
 class LookFailed(Exception):

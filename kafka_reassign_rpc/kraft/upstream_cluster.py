@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resource
@@ -11,6 +12,7 @@ from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic, LookFailed
@@ -19,6 +21,8 @@ from kafka_reassign_rpc.support.turns import Pace
 
 ALL_CONFIGS_S = 30.0
 """The configs of all topics are read so often; in between, those of topics that move."""
+RELEASE_S = 60.0
+"""How often to see which release brokers have."""
 NO_EPOCH = -1
 """Brokers tell nobody theirs."""
 
@@ -32,6 +36,7 @@ class UpstreamCluster:
         self._known: Look = Look({}, {}, {})
         """The last one at everything: it says what to ask for in the next."""
         self._configs_at = float("-inf")
+        self._refuses, self._release_at = False, float("-inf")
         self.cluster_id = ""
         self.brokers: Mapping[int, Broker] = {}
         """As the last look has found them."""
@@ -73,7 +78,23 @@ class UpstreamCluster:
         }
         brokers = {one: self._broker(told) for one, told in seen.brokers.items() if not told.fenced}
         self.brokers = brokers
-        return Look(brokers, topics, seen.moves, configs)
+        facts = KRaftFacts(
+            fenced=frozenset(one for one, told in seen.brokers.items() if told.fenced),
+            eligible={} if isinstance(seen.eligible, KafkaError) else seen.eligible,
+            no_cordoned_target=await self._refuses_cordoned(brokers),
+        )
+        return Look(brokers, topics, seen.moves, configs, facts)
+
+    async def _refuses_cordoned(self, brokers: Iterable[int]) -> bool:
+        """As one broker's release says; a cluster that is upgraded has others, too."""
+        now = asyncio.get_running_loop().time()
+        if now - self._release_at >= RELEASE_S:
+            for broker in brokers:
+                with suppress(KafkaError):
+                    self._refuses = await self._upstream.refuses_cordoned_targets(broker)
+                    self._release_at = now
+                    break
+        return self._refuses
 
     def _broker(self, told: RegisteredBroker) -> Broker:
         node = told.node

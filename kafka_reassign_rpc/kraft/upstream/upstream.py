@@ -141,6 +141,10 @@ class Upstream:
         """What this server may do on the cluster. Raises KafkaError."""
         return await kraft_calls.allowed_on_cluster(self._reader)
 
+    async def refuses_cordoned_targets(self, broker: int) -> bool:
+        """By the release of this broker. Raises Unreachable."""
+        return await kraft_calls.refuses_cordoned_targets(self._reader, broker)
+
     async def guards_factor(self) -> bool:
         """Whether the controller itself refuses another number of replicas (KIP-860). Raises Unreachable."""
         return await reassignment_calls.can_forbid_replication_factor_change(self._teller)
