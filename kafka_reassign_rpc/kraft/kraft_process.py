@@ -176,6 +176,8 @@ class KRaftProcess:
                 what = ", ".join(sorted(one.name for one in missing))
                 raise LogRefused(f"the login of this server (command.config) lacks {what} on the cluster")
             await self._upstream_cluster.look([])
+            if self._id in self._upstream_cluster.brokers:
+                raise LogRefused(f"broker {self._id} has the id of this server: give it another one (broker.id)")
         except (KafkaError, LookFailed) as error:
             raise LogUnavailable(f"the cluster does not tell what moves: {error}") from error
 
@@ -258,7 +260,7 @@ class KRaftProcess:
     def _leader_shown(self, brokers: Iterable[int]) -> Shown | None:
         """None: this server."""
         leader = self._leader()
-        if leader is None or leader.id == self._id:
+        if leader is None or leader == self._name:
             return None
         if self._config.front.first_port is None:
             return Beside(leader.id, leader.at)
@@ -269,7 +271,7 @@ class KRaftProcess:
         term, leader = self._service.view(), self._leader()
         role, reason = "controller", ""
         if term is None:
-            is_standby = leader is not None and leader.id != self._id and not self._stopped
+            is_standby = leader is not None and leader != self._name and not self._stopped
             role, reason = ("standby", "") if is_standby else ("", self._stopped or NOBODY_LEADS)
         return ServerView(
             server=self._id,

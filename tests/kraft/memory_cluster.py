@@ -84,6 +84,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.records: list[Written] = []
+        self.end = 0
         self.epoch = 0
 
     def replayed(self) -> Intents:
@@ -99,6 +100,8 @@ class LogWriter:
 
     lives   how many more records are written before the process dies; None: any number
     loses   after so many more records, the answer to one is lost, and the same is written again; None: never
+    snapshot_is_due
+            until one is written
     """
 
     def __init__(self, log: MemoryLog) -> None:
@@ -107,21 +110,21 @@ class LogWriter:
         self.epoch = log.epoch
         self.lives: int | None = None
         self.loses: int | None = None
-
-    @property
-    def snapshot_is_due(self) -> bool:
-        return False
+        self.snapshot_is_due = False
 
     async def keep(self) -> None:
         await asyncio.Event().wait()
 
     async def snapshot(self, payloads: Sequence[bytes]) -> None:
-        raise NotImplementedError
+        self.log.end += 1
+        self.log.records = [Written(self.log.end, one) for one in payloads]
+        self.snapshot_is_due = False
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
         if self.lives == 0 or self.epoch < self.log.epoch:
             raise ControllerMoved("fenced, or dead")
-        offset = len(self.log.records) + 1
+        offset = self.log.end + 1
+        self.log.end += len(payloads)
         self.log.records += [Written(offset + number, one) for number, one in enumerate(payloads)]
         self.loses = None if not self.loses else self.loses - 1
         if self.lives is not None:
