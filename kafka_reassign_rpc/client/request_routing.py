@@ -89,6 +89,11 @@ class RequestRouter:
         await self._nodes.close()
 
     @property
+    def nodes(self) -> list[int]:
+        """Those that the cluster has named last."""
+        return list(self._nodes.nodes)
+
+    @property
     def endpoint_type(self) -> int:
         """Of DescribeCluster: 1 for brokers, 2 for controllers."""
         return CONTROLLERS if self._of_controllers else 1

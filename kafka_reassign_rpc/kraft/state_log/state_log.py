@@ -17,7 +17,7 @@ from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
-from kafka_reassign_rpc.kraft.state_log.log_tail import RecordsDeleted, fetch, read_to_end
+from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
 from kafka_reassign_rpc.kraft.state_log.silence import SilenceDetector
@@ -145,7 +145,7 @@ class StateLog:
     async def read(self, *, to_end: bool = False) -> AsyncGenerator[list[Read], None]:
         """What each Fetch brings, with what does not count. `to_end`: ends where the log ends now."""
         calls, loop, wait_ms = self._is_open().reads, asyncio.get_running_loop(), round(self._lead_s / 6 * 1000)
-        backoff, reading, trouble, end = Backoff(0.1, 1.0), None, "", -1
+        backoff, reading, trouble, end, quiet_since = Backoff(0.1, 1.0), None, "", -1, loop.time()
         while not to_end or end < 0 or reading is None or reading.terms.position < end:
             try:
                 if reading is None:
@@ -168,6 +168,7 @@ class StateLog:
                 continue
             backoff.reset()
             trouble, heard = "", False
+            quiet_since = self._look_if_quiet(calls, found, quiet_since)
             for batch in found.batches:
                 read = await in_thread_if_many(batch.size, partial(reading.take, batch))
                 heard = heard or (batch.producer_id, batch.producer_epoch) == (reading.terms.term or ())[:2]
@@ -181,6 +182,17 @@ class StateLog:
                 self._detector.fetched(loop.time(), heard=heard)
             if found.throttle_s:
                 await asyncio.sleep(found.throttle_s)
+
+    def _look_if_quiet(self, calls: LeaderCalls, found: Fetch, since: float) -> float:
+        """A leader of the topic that was replaced and does not know it answers, too, and has nothing new. Returns since
+        when there was nothing new, and no look.
+        """
+        now = asyncio.get_running_loop().time()
+        if not found.batches and now - since <= self._lead_s / 2:
+            return since
+        if not found.batches:
+            calls.look_again()
+        return now
 
     async def end(self) -> int:
         """The offset behind the last durable record."""
@@ -205,11 +217,11 @@ class StateLog:
     async def _has_read_all(self) -> bool:
         """A follower that is cut off from the leader answers fetches, too."""
         opened = self._is_open()
+        opened.writes.look_again()
         try:
             end = await opened.writes.end_offset()
         except (Unreachable, Unauthenticated, LogUnavailable) as error:
             log.debug("nobody is replaced, since the leader of the topic does not answer: %s", error)
-            opened.writes.look_again()
             return False
         if self._known is not None and self._known.position >= end:
             return True
