@@ -385,11 +385,10 @@ async def test_kr_5_records_that_are_missing_at_either_end_or_are_others_are_a_l
             reading.leader_epoch = leader_epoch
             with pytest.raises(LogLost, match=f"does not have the records before offset {end + 1} that"):
                 await fetch(calls, reading, 0)
-        partition = await calls.leader()
-        for epoch in (partition.epoch + 1, partition.epoch - 1):
-            calls._leader = partition._replace(epoch=epoch)
-            with pytest.raises(LogUnavailable, match="error 7[45]"):
-                await fetch(calls, TermReading(end), 0)
+        leader = await calls.leader()
+        calls._leader = leader._replace(epoch=leader.epoch + 1)
+        with pytest.raises(LogUnavailable, match="error 75"):
+            await fetch(calls, TermReading(end), 0)
         await calls.delete_before(2)
         for act in (b.claim, lambda: records_of(b)):
             with pytest.raises(LogLost, match="begins at offset 2 without a snapshot"):
