@@ -14,6 +14,8 @@ from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
 from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic
+from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
+from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000
@@ -123,6 +125,7 @@ class LogWriter:
     async def commit(self, payloads: Sequence[bytes]) -> int:
         if self.lives == 0 or self.epoch < self.log.epoch:
             raise ControllerMoved("fenced, or dead")
+        cut(Kind.COMMIT, payloads, MAX_MESSAGE_BYTES)  # refuses what the state log refuses
         offset = self.log.end + 1
         self.log.end += len(payloads)
         self.log.records += [Written(offset + number, one) for number, one in enumerate(payloads)]

@@ -175,7 +175,7 @@ class LogWriter:
             term = self._reading.term
             assert term is not None
             payloads = [msgspec.json.encode(SnapshotHead(term.claim_offset)), *payloads]
-        batches = await in_thread_if_many(len(payloads), partial(cut, kind, payloads, self._room))
+        batches = await in_thread_if_many(sum(map(len, payloads)) >> 10, partial(cut, kind, payloads, self._room))
         first = -1
         for number, records in enumerate(batches):
             offset = await self._send(records, first=first, is_last=number == len(batches) - 1)
