@@ -117,7 +117,10 @@ def test_kr_6_a_large_record_is_several_documents_each_with_all_of_its_partition
     assert max(len(data) for _, data in made) <= LARGEST
     assert len(made) < 3 * len(encode(whole)) / LARGEST + 3
     records = [record for record, _ in made]
-    partitions = [{(one.topic, one.partition) for one in (*record.moves, *record.waiting)} for record in records]
+    partitions = [
+        {(one.topic, one.partition) for one in record.moves} | {(one.topic, one.partition) for one in record.waiting}
+        for record in records
+    ]
     assert sum(map(len, partitions)) == len(names), "each is in one of them"
     joins = [one for record in records for one in record.waiting if one.part == -1]
     assert joins == whole.waiting[:2_000], "in their order"

@@ -29,8 +29,8 @@ ACKS_MS = 4_000
 LOOKS, LOOK_AGAIN_S = 5, 1.0
 """Brokers learn of topics a little later than the controller: so many looks in a row show that one, or a record, is
 gone."""
-LOOK_MS = 2_500
-"""Longer than a router waits before it asks another node."""
+OTHER_MS = 1_000
+"""How long the second broker of a look may take: a hung one must not make the log seem silent."""
 NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 76, 100, 103})
 """The broker asked is not the leader, or no longer, or does not know yet: look, and ask again."""
 WAIT = frozenset({-1, 2, 7, 8, 13, 14, 15, 16, 19, 20, 38, 51, 56, 78, 89})
@@ -123,14 +123,14 @@ class LeaderCalls:
         """As any broker names it, or another one that is not the former leader and knows a later one."""
         one = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
         request = MetadataRequest(topics=[one], allow_auto_topic_creation=False)
-        calls = [partial(self.router.ask_any, lambda _: request, MetadataRequest)]
-        if others := [node for node in self.router.nodes if node != self._former]:
-            other = random.choice(others)  # noqa: S311 (no secret)
-            calls.append(partial(self.router.ask_node_once, other, lambda _: request, MetadataRequest))
-        answers = await self.router.at_once(calls, LOOK_MS)
-        found = [_named(answer) for answer in answers if not isinstance(answer, KafkaError)]
+        any_one = partial(self.router.ask_any, lambda _: request, MetadataRequest)
+        others = [node for node in self.router.nodes if node != self._former]
+        random.shuffle(others)
+        some = [partial(self.router.ask_node_once, node, lambda _: request, MetadataRequest) for node in others[:1]]
+        first, second = await asyncio.gather(self.router.at_once([any_one]), self.router.at_once(some, OTHER_MS))
+        found = [_named(answer) for answer in (*first, *second) if not isinstance(answer, KafkaError)]
         if not found:
-            raise next(one for one in answers if isinstance(one, KafkaError))
+            raise next(one for one in first if isinstance(one, KafkaError))
         return max(found, key=lambda one: (self._is_this(one), one.epoch))
 
     async def produce(self, batch: bytes) -> Produced:

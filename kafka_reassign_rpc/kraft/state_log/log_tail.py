@@ -10,6 +10,8 @@ from kafka_reassign_rpc.kraft.state_log.log_reading import DAMAGED, TermReading
 from kafka_reassign_rpc.kraft.state_log.record_batches import BadBatch, Batch, batches
 
 _OUT_OF_RANGE = 1
+_OTHER_EPOCH = frozenset({74, 75})
+"""FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 
 
 class RecordsDeleted(Exception):
@@ -58,6 +60,9 @@ async def fetch(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetch:
 async def _fetched(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetched:
     """Raises RecordsDeleted."""
     found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
+    if found.error in _OTHER_EPOCH:  # mostly the same leader in its next epoch
+        calls.look_again()
+        found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
     if found.error == _OUT_OF_RANGE:
         first = await calls.first_offset()
         if first > at.position:

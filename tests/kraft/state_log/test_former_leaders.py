@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.client.node_connections import SLOW_S
 from kafka_reassign_rpc.kraft.state_log import leader_calls
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOKS, LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogUnavailable
@@ -96,6 +97,26 @@ async def test_kr_5_the_log_is_lost_only_after_several_looks_at_a_leader_that_kn
             await asyncio.sleep(0)
         filled(leader, 6)
         assert (await waiting).end == 6
+
+
+async def test_kr_5_the_next_epoch_of_the_same_leader_is_no_trouble() -> None:
+    async with LogBrokers([(1, 5)]) as brokers:
+        (leader,) = brokers.nodes
+        filled(leader, 3)
+        calls = await brokers.calls()
+        for leader.epoch in (6, 7):
+            assert (await fetch(calls, reading_at(3, -1), 0)).end == 3
+
+
+async def test_kr_5_a_broker_that_hangs_does_not_hold_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader_calls, "OTHER_MS", 10)
+    async with LogBrokers([(1, 5), (1, 5)]) as brokers, asyncio.timeout(SLOW_S):
+        for _ in range(3):
+            calls = await brokers.calls()
+            calls._former = 1
+            brokers.nodes[1].replies[ApiKey.METADATA] = lambda _: b""
+            assert (await calls.leader()).node == 1
+        assert ApiKey.METADATA in brokers.nodes[1].asked
 
 
 @for_each("error", [(NOT_ENOUGH_REPLICAS,), (REQUEST_TIMED_OUT,), (NOT_ENOUGH_REPLICAS_AFTER_APPEND,)])
