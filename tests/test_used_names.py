@@ -14,7 +14,6 @@ CALLED_BY_OTHERS = {
         ("data_received", "eof_received", "pause_writing", "resume_writing"), "asyncio calls them at a protocol"
     ),
     "set_heartbeat": "aiozk calls it at a session",
-    "KRaftTerm": "the process that claims a state log and connects to a KRaft cluster is not there yet",
 }
 FOUND_BY_KEY = PACKAGE / "protocol" / "messages.py"
 """Its classes are found by the API keys in their schemas."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from kafka_reassign_rpc.api.access import EVERYTHING, Access, Authorizer, ClusterRights
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
 from kafka_reassign_rpc.api.large_requests import SMALL
-from kafka_reassign_rpc.api.ports import Node, obeyed
+from kafka_reassign_rpc.api.ports import MovesNode, obeyed
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -61,7 +61,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        node: Node,
+        node: MovesNode,
         authorizer: AclAuthorizer | None = None,
         on_denied: Callable[[RequestContext], None] = lambda _ctx: None,
         door: Door | None = None,

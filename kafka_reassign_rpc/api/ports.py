@@ -102,7 +102,7 @@ class AlterPartition(msgspec.Struct, frozen=True):
     api_version: int
 
 
-class ControllerPort(Protocol):
+class MovesPort(Protocol):
     """While it is not active every async method raises NotController."""
 
     def is_active(self) -> bool:
@@ -160,6 +160,10 @@ class ControllerPort(Protocol):
     def throttles(self, topic: str) -> TopicThrottles: ...
 
     def state(self) -> ControllerState: ...
+
+
+class ControllerPort(MovesPort, Protocol):
+    """Of a controller that also decides about topics and leaders."""
 
     async def create_topics(
         self,
@@ -271,8 +275,8 @@ class RecordedEvents(NamedTuple):
 # ---------------------------------------------------------------------------------------------------- the node
 
 
-class Node(Protocol):
-    """The server process or simulated broker that answers. Methods that are not async answer from memory and never
+class MovesNode(Protocol):
+    """What the APIs about moves need of the node that answers. Methods that are not async answer from memory and never
     wait.
     """
 
@@ -281,10 +285,46 @@ class Node(Protocol):
         """The broker id by which clients know this node."""
 
     @property
-    def cluster_id(self) -> str: ...
+    def apis(self) -> Mapping[int, Api]: ...
+
+    def topics_now(self) -> Mapping[str, Topic] | None:
+        """All topics, on a node that has them in memory (a controller, a broker); None on any other node. Those whose
+        deletion has begun (`deleting`) may be among them; handlers do not show those.
+        """
+
+    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+        """Those that this node must learn from brokers and does not know after `timeout_ms`, and `LONGEST_WAIT_MS` at
+        most.
+        """
 
     @property
-    def apis(self) -> Mapping[int, Api]: ...
+    def settings(self) -> SettingsPort | None:
+        """None on a node that is no server of this product."""
+
+    @property
+    def status(self) -> StatusPort | None:
+        """None on a node that is no server of this product."""
+
+    @property
+    def controller(self) -> MovesPort | None:
+        """None on a node that can never be controller."""
+
+    async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
+        """From event `first` on; None if this node keeps no event log.
+
+        At least one event if there is one, and no more than `max_bytes` beyond the first. With `first` below 0: no
+        events, only the numbers.
+        """
+
+    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+        """The running servers of this product, as clients of this listener reach them."""
+
+
+class Node(MovesNode, Protocol):
+    """The server process or simulated broker that answers."""
+
+    @property
+    def cluster_id(self) -> str: ...
 
     def announced_versions(self) -> Versions:
         """What ApiVersions shows, in the order of the keys: a part of the versions that this node serves."""
@@ -297,11 +337,6 @@ class Node(Protocol):
 
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
         """Those that a client of this listener may connect to, this one included."""
-
-    def topics_now(self) -> Mapping[str, Topic] | None:
-        """All topics, on a node that has them in memory (a controller, a broker); None on any other node. Those whose
-        deletion has begun (`deleting`) may be among them; handlers do not show those.
-        """
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         """Those that exist among `names` (None for all). To be called if `topics_now()` is None."""
@@ -316,14 +351,6 @@ class Node(Protocol):
         them. Raises the KafkaError of a broker that does not, and RequestTimedOut if one does not answer, or if there
         is none.
         """
-
-    @property
-    def settings(self) -> SettingsPort | None:
-        """None on a node that is no server of this product."""
-
-    @property
-    def status(self) -> StatusPort | None:
-        """None on a node that is no server of this product."""
 
     @property
     def quotas(self) -> QuotaPort: ...
@@ -350,11 +377,6 @@ class Node(Protocol):
     async def topic_layers(self) -> ConfigLayers:
         """The broker configs that give the configs of topics which do not set them. Waits only for ZooKeeper."""
 
-    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
-        """Those that this node must learn from brokers and does not know after `timeout_ms`, and `LONGEST_WAIT_MS` at
-        most.
-        """
-
     @property
     def controller(self) -> ControllerPort | None:
         """None on a node that can never be controller."""
@@ -362,16 +384,6 @@ class Node(Protocol):
     @property
     def log_dirs(self) -> LogDirsPort | None:
         """None on a node that holds no replicas."""
-
-    async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
-        """From event `first` on; None if this node keeps no event log.
-
-        At least one event if there is one, and no more than `max_bytes` beyond the first. With `first` below 0: no
-        events, only the numbers.
-        """
-
-    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
-        """The running servers of this product, as clients of this listener reach them."""
 
 
 def active_controller(node: Node) -> ControllerPort | None:
@@ -386,8 +398,8 @@ def required_controller(node: Node) -> ControllerPort:
     return controller
 
 
-async def obeyed(node: Node) -> None:
+async def obeyed(node: MovesNode) -> None:
     """Before anything that brokers have to carry out. Raises NotController while they obey another epoch."""
-    controller = active_controller(node)
-    if controller is not None:
+    controller = node.controller
+    if controller is not None and controller.is_active():
         await controller.obeyed()

@@ -3,7 +3,7 @@
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts
-connection_settings, http_settings, webhook_settings, watch_settings, security_settings (of it
+connection_settings, http_settings, webhook_settings, watch_settings, front_settings, security_settings (of it
 sasl_settings, outward_settings)
                                           its parts
 listener_settings                         listeners, their protocols and their security, made from settings
@@ -15,6 +15,7 @@ extras                                    which extra of the package each comman
 completion                                the script for the completion of a shell
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
 long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
+kraft_serving                             serve in front of a cluster in KRaft mode
 fleet_subprocess                          the simulated brokers that serve starts
 submit_ending                             how submit runs and ends, of both kinds of plans
 pipeline_jobs, status_line                shared by export, plan, submit, audit and history

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.cli.connection_settings import (
 )
 from kafka_reassign_rpc.cli.extras import lacking
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
+from kafka_reassign_rpc.cli.front_settings import FRONT_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security, sasl_sources
@@ -59,6 +60,10 @@ a whole cluster of its own: a real ZooKeeper (needs Java 17 or later, and the ex
 with some topics.
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
+With --bootstrap-server it serves a cluster in KRaft mode: what it decides it keeps in a topic of that cluster, and the
+cluster carries it out. Settings of reassignments are then those of each server, self-healing is not there yet, and
+settings of ZooKeeper, of topics and of authorization have no effect (docs/kraft.md).
+
 With --watch it only looks at a cluster, the one of --bootstrap-server, and is what `kafka-reassign-rpc watch` is.
 
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
@@ -90,8 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
         from kafka_reassign_rpc.cli import watch_command  # its client takes a while to import
 
         return watch_command.run(arguments)
-    if of_watch := [one for one in (BOOTSTRAP, COMMAND_CONFIG, CLUSTERS) if one in read[GIVEN]]:
-        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out")
+    if CLUSTERS in read[GIVEN]:
+        raise UsageError(f"{CLUSTERS} says which clusters to look at: give --watch too, or leave it out")
+    if BOOTSTRAP in read[GIVEN]:  # the variable is for commands that only ask
+        return _run_in_front_of_kraft(read)
+    if of_kraft := [one for one in (COMMAND_CONFIG, *(one.name for one in FRONT_SETTINGS)) if one in read[GIVEN]]:
+        raise UsageError(f"{of_kraft[0]} is for a cluster in KRaft mode: give --bootstrap-server too, or leave it out")
     values = complete_listeners(read)
     if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
         raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")
@@ -137,6 +146,25 @@ def run(arguments: argparse.Namespace) -> int:
                 + _pages(server.metrics_address, values)
             )
             await ended_first(server.ended(), stop)
+
+    return run_until_signalled(main, values["log.format"], loop=values["loop"])
+
+
+def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
+    from kafka_reassign_rpc.cli import kraft_serving  # its client takes a while to import
+
+    if values["zookeeper.connect"] is not None:
+        raise UsageError("--zookeeper-connect and --bootstrap-server: a server serves one cluster, in either mode")
+    set_up_logging(values["log.level"], values["log.format"])
+    if not values[CORE_DUMPS]:
+        core_dumps.forbid()
+    if in_vain := kraft_serving.without_effect(values[GIVEN]):
+        log.warning("settings that have no effect in front of KRaft: %s", ", ".join(in_vain))
+    common = server_config({**values, "listeners": (), "advertised.listeners": None})
+    config = kraft_serving.kraft_config(values, common)
+
+    async def main(stop: asyncio.Event) -> None:
+        await kraft_serving.serve(config, values[BOOTSTRAP], lambda address: _pages(address, values), stop)
 
     return run_until_signalled(main, values["log.format"], loop=values["loop"])
 

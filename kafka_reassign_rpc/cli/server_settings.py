@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
+from kafka_reassign_rpc.cli.front_settings import FRONT_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
 from kafka_reassign_rpc.cli.long_running import LEVELS, LOG_FORMATS, TEXT
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
@@ -426,6 +427,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="auto|uvloop|asyncio",
     ),
     *WATCHED_SETTINGS,
+    *FRONT_SETTINGS,
 )
 
 _OF_WATCH: dict[str, dict[str, Any]] = {

@@ -28,9 +28,9 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         BOOTSTRAP,
         text,
         None,
-        "With watch: one or more nodes of the cluster to look at, separated by commas. Environment variable:"
-        " KAFKA_REASSIGN_BOOTSTRAP_SERVER. Several clusters are tables [[cluster]] in the file of --config instead,"
-        " with name, bootstrap-server and command-config.",
+        "One or more nodes of the cluster in KRaft mode that this server serves, separated by commas; with watch, of"
+        " any cluster to look at. Environment variable: KAFKA_REASSIGN_BOOTSTRAP_SERVER. Several clusters to look at"
+        " are tables [[cluster]] in the file of --config instead, with name, bootstrap-server and command-config.",
         group=GROUP,
         metavar="HOST:PORT[,…]",
         variable=environment.BOOTSTRAP_SERVER,
@@ -39,8 +39,8 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         COMMAND_CONFIG,
         text,
         None,
-        "With watch: a Java properties file with configs of the client, as Kafka's tools take it. Environment variable:"
-        " KAFKA_REASSIGN_COMMAND_CONFIG.",
+        "A Java properties file with configs of the client of bootstrap.server, as Kafka's tools take it. Environment"
+        " variable: KAFKA_REASSIGN_COMMAND_CONFIG.",
         group=GROUP,
         metavar="FILE",
         default_words="no login, and no TLS",

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.client.client_errors import NoActiveController, Unsuppor
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.why_no_answer import METADATA_LOG
+from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -19,12 +20,15 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeQuorumResponse,
     DescribeTopicPartitionsRequest,
 )
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.counted import first_of
 
 _MOST_PAGES = 20
 """Each answer has up to 2,000 partitions (`max.request.partition.size.limit`)."""
 _MOST_TOPICS = 100
 """How many topics are asked about at most."""
+_OF_4_4 = 5
+"""The version of ApiVersions that 4.4 has brought (KIP-1242)."""
 _TELLS_FENCED = 2
 """The version of DescribeCluster."""
 
@@ -129,6 +133,21 @@ async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroke
         )
         for one in answer.brokers
     }
+
+
+async def refuses_cordoned_targets(router: RequestRouter, broker: int) -> bool:
+    """Whether this is a broker of Kafka 4.4 or later, whose controller takes no target with a cordoned broker
+    (KAFKA-20832). Raises Unreachable.
+    """
+    return await router.highest(broker, ApiKey.API_VERSIONS) >= _OF_4_4
+
+
+async def allowed_on_cluster(router: RequestRouter) -> frozenset[AclOperation]:
+    """What this client may do there. Raises KafkaError."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=router.endpoint_type)
+    answer = await router.ask_any(always(request), DescribeClusterRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return frozenset(AclOperation.of(one) for one in answer.authorized_operations or ())
 
 
 async def eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:

@@ -89,6 +89,11 @@ class RequestRouter:
         await self._nodes.close()
 
     @property
+    def nodes(self) -> list[int]:
+        """Those that the cluster has named last."""
+        return list(self._nodes.nodes)
+
+    @property
     def endpoint_type(self) -> int:
         """Of DescribeCluster: 1 for brokers, 2 for controllers."""
         return CONTROLLERS if self._of_controllers else 1
@@ -233,6 +238,12 @@ class RequestRouter:
         if self._nodes.is_silent(node):
             raise Unreachable(f"Broker {node} does not answer.")
         return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
+
+    async def highest(self, node: int, key: int) -> int:
+        """The highest version of this API there, -1 if it has none. Raises Unreachable."""
+        await self._look_for(node)
+        _, highest = (await (await self._nodes.connection(node)).versions()).get(key, (0, -1))
+        return highest
 
     async def controller(self) -> int:
         """Raises Unreachable if there is none."""

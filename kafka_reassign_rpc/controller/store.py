@@ -126,7 +126,8 @@ class Store(Protocol):
         """Makes a round's changes durable, then replays them into `cluster`.
 
         Raises ControllerMoved, ReloadNeeded, TopicTooLarge; then `cluster` is unchanged. After a crash the next
-        controller finds the round whole, not at all, or so that its failover ends it.
+        controller finds the round whole, not at all, or so that its failover ends it; of a large one in front of KRaft
+        all of some partitions, and nothing of the others.
         """
         ...
 

@@ -1,17 +1,23 @@
 """The service in front of a cluster in KRaft mode, which keeps the truth about replicas, ISRs and leaders itself.
 
-front/           the listener for admin clients in front of the cluster
-state_log/       a topic of the cluster with what the service has decided: the fence between servers, too
-upstream/        what the cluster is asked, and what it is told
-round_records    what is durable of a round, as JSON
-intents          what the state log says, replayed: moves, the queue, failures, memories of throttles
-cluster_seen     a look at the cluster, with the intents on top
-ports            what the store needs of the log and of the cluster
-kraft_store      the store of the controller's loop
-leased_configs   the configs of throttle leases, at the cluster
-kraft_commands   commands that only this service has
-sightings        which looks count, and how often they agree
-looking          looks at the cluster from time to time
-telling          tells it what durable rounds ask for
-term             the loop and its duties, from the claim of the log until another server has it
+front/            the listener for admin clients in front of the cluster
+state_log/        a topic of the cluster with what the service has decided: the fence between servers, too
+upstream/         what the cluster is asked, and what it is told
+round_records     what is durable of a round, as JSON
+intents           what the state log says, replayed: moves, the queue, failures, memories of throttles
+cluster_seen      a look at the cluster, with the intents on top
+ports             what the store needs of the log and of the cluster
+kraft_store       the store of the controller's loop
+leased_configs    the configs of throttle leases, at the cluster
+kraft_commands    commands that only this service has
+sightings         which looks count, and how often they agree
+looking           looks at the cluster from time to time
+telling           tells it what durable rounds ask for
+upstream_cluster  the cluster as store and looks want it, by `upstream`
+claimed_log       the state log as the store wants it
+following         a server that does not lead: it replays the log, and claims it once nobody leads
+server_name       how a server is called in its claims
+kraft_node        this server as the handlers of requests see it
+kraft_process     one server: its parts, in the order of their start
+term              the loop and its duties, from the claim of the log until another server has it
 """

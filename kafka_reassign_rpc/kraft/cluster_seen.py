@@ -28,8 +28,12 @@ def cluster_of(look: Look, intents: Intents, soft: SoftState) -> Generator[None,
         brokers=dict(look.brokers),
         failed=dict(intents.failed),
         failed_log_dirs=dict(intents.log_dirs),
-        topic_configs={one.name: dict(configs) for one, configs in look.configs.items() if one.kind == TOPICS},
-        broker_configs={one.name: dict(configs) for one, configs in look.configs.items() if one.kind == BROKERS},
+        topic_configs={
+            one.name: dict(configs) for one, configs in look.configs.items() if configs and one.kind == TOPICS
+        },
+        broker_configs={
+            one.name: dict(configs) for one, configs in look.configs.items() if configs and one.kind == BROKERS
+        },
         queue=queue,
         soft=soft,
     )

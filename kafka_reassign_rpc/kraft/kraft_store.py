@@ -1,14 +1,17 @@
 """The store in front of KRaft: the cluster keeps the truth about replicas, the state log what was decided about them.
 
-A round is one record of the log. What it changes is looked at right before it becomes durable: where the cluster has
-something else than it was decided on, it is decided again. (Between this look and the Alter there is a window, as KRaft
-has no Alter with a condition: the next look shows whether somebody has come in between.)
+A round is one record of the log; a large one is several, each with all that was decided about its partitions, so that
+the next leader can carry out those that are there. What a round changes is looked at right before it becomes durable:
+where the cluster has something else than it was decided on, it is decided again. (Between this look and the Alter there
+is a window, as KRaft has no Alter with a condition: the next look shows whether somebody has come in between.)
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.client.request_routing import in_thread_if_many
 from kafka_reassign_rpc.controller.store import Entity, ReloadNeeded, StoredProblem
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
 from kafka_reassign_rpc.core.phases.phases import Act
@@ -36,6 +39,8 @@ log = logging.getLogger(__name__)
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
 """Waits before another look, while the cluster does not answer."""
+SNAPSHOT_S = 5.0
+"""How often to see whether the log wants a snapshot."""
 
 
 class ToTell(NamedTuple):
@@ -86,6 +91,8 @@ class KRaftStore:
         self._tell = tell
         self._settings = settings
         self._started_with = started_with
+        self._turn = asyncio.Lock()
+        """Records and snapshots come one after the other, each with what it changes in `intents`."""
         self.configs = LeasedConfigs(cluster, self)
 
     @property
@@ -97,7 +104,7 @@ class KRaftStore:
 
     async def _seen(self) -> Cluster:
         look = await self._look(None)
-        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with)
+        soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
         return await in_turns(cluster_seen.cluster_of(look, self.intents, soft))
 
     async def _look(self, topics: Collection[str] | None) -> Look:
@@ -124,18 +131,19 @@ class KRaftStore:
         await self._check(cluster, view)
         pace = Pace()
         record = self._record(cluster, view)
-        offset, durable = -1, replay.Durable()
+        durable = replay.Durable()
         if record is not None:
-            offset = await self._write(record)
-            for part in self.intents.apply(record, offset):
-                if part != JOINS:
-                    _put_part(view.queue, durable, self.intents, part)
-                await pace.rest()
-            durable.records = {
-                name: (offset, record.at)
-                for name, change in view.partitions.items()
-                if change.value.move is not None and change.value.move.id is None
-            }
+            async with self._turn:
+                async for piece, offset in self._write(record):
+                    for part in self.intents.apply(piece, offset):
+                        if part != JOINS:
+                            _put_part(view.queue, durable, self.intents, part)
+                        await pace.rest()
+                    durable.records |= {
+                        TopicPartition(one.topic, one.partition): (offset, piece.at)
+                        for one in piece.moves
+                        if one.record is not None and one.record.id is None
+                    }
         applied = replay.ReplayedChanges()
         await pace.through(replay.replay(cluster, view, durable, self._term, applied))
         acts = {}
@@ -190,15 +198,31 @@ class KRaftStore:
         """Memories of configs, durable when it returns."""
         if memories:
             record = RoundRecord(at=self._now_ms(), memories=memories)
-            offset = await self._write(record)
-            for _ in self.intents.apply(record, offset):
-                pass
+            async with self._turn:
+                async for piece, offset in self._write(record):
+                    for _ in self.intents.apply(piece, offset):
+                        pass
 
-    async def _write(self, record: RoundRecord) -> int:
-        return await self._log.commit([round_records.encode(record)])
+    async def keep_log_short(self) -> None:
+        """Writes snapshots as they become due, until it is cancelled. Raises ControllerMoved."""
+        while True:
+            await asyncio.sleep(SNAPSHOT_S)
+            if self._log.snapshot_is_due:
+                async with self._turn:
+                    payloads, pace = [], Pace()
+                    for one in self.intents.snapshot(self._now_ms()):
+                        payloads.append(round_records.encode(one))
+                        await pace.rest()
+                    await self._log.snapshot(payloads)
+
+    async def _write(self, record: RoundRecord) -> AsyncIterator[tuple[RoundRecord, int]]:
+        """Each part of it once it is durable, and its offset."""
+        size = len(record.moves) + len(record.waiting) + len(record.memories)
+        for piece, data in await in_thread_if_many(size, lambda: [*round_records.documents(record)]):
+            yield piece, await self._log.commit([data])
 
     async def confirm(self) -> None:
-        await self._write(RoundRecord(at=self._now_ms()))
+        await self._log.commit([round_records.encode(RoundRecord(at=self._now_ms()))])
 
     def problems(self) -> list[StoredProblem]:
         """Nobody else writes the log."""

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
-from kafka_reassign_rpc.core.writers.look_facts import TopicsSeen
+from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicsSeen
 from kafka_reassign_rpc.kraft.cluster_seen import topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen
@@ -84,7 +84,9 @@ def _now() -> float:
 
 def _facts(look: Look, gone: frozenset[str], cluster: Cluster) -> Iterator[Fact[object]]:
     yield BrokersRegistered(look.brokers)
+    yield KRaftTold(look.kraft)
     yield TopicsSeen({name: topic_seen(look, name) for name in look.topics}, gone)
-    for kind, known in ((TOPICS, cluster.topic_configs), (BROKERS, cluster.broker_configs)):
+    lost = {name: NONE_SET for name in gone if name in cluster.topic_configs}
+    for kind, others in ((TOPICS, lost), (BROKERS, {})):
         found = {one.name: configs for one, configs in look.configs.items() if one.kind == kind}
-        yield ConfigsFound(kind, dict.fromkeys(known, NONE_SET) | found)
+        yield ConfigsFound(kind, {**others, **found})

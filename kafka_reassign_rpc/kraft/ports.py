@@ -8,6 +8,7 @@ from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReas
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
@@ -15,6 +16,17 @@ class IntentLog(Protocol):
     async def commit(self, payloads: Sequence[bytes]) -> int:
         """Returns the offset of the first record. Repeats, until they are durable, what has had no answer. Raises
         ControllerMoved."""
+        ...
+
+    @property
+    def snapshot_is_due(self) -> bool: ...
+
+    async def keep(self) -> None:
+        """Says that this server leads, until it is cancelled. Raises ControllerMoved."""
+        ...
+
+    async def snapshot(self, payloads: Sequence[bytes]) -> None:
+        """They stand for all that was committed before. Raises ControllerMoved."""
         ...
 
 
@@ -29,13 +41,14 @@ class Look(NamedTuple):
     brokers   registered and not fenced
     topics    those that were asked for and exist
     moves     all in flight, as the controller has them
-    configs   set by somebody; empty where they were not asked for
+    configs   set by somebody, of those that were asked; one who has not answered is left out
     """
 
     brokers: Mapping[int, Broker]
     topics: Mapping[str, LookedTopic]
     moves: Mapping[TopicPartition, PartitionReassignment]
     configs: Mapping[Entity, Mapping[str, str]] = {}
+    kraft: KRaftFacts = NOTHING_TOLD
 
 
 class LookFailed(Exception):
@@ -51,7 +64,7 @@ class Answer(NamedTuple):
 
 class KRaftCluster(Protocol):
     async def look(self, topics: Collection[str] | None = None) -> Look:
-        """At these topics; None: at all, and at all configs. Raises LookFailed."""
+        """At these topics; None: at all, and at configs: of all at first, and of what moves. Raises LookFailed."""
         ...
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:

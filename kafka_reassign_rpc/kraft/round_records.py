@@ -1,10 +1,12 @@
-"""What is durable of a round: one JSON document, with its version. Fields are left out where they say nothing.
+"""What is durable of a round: a JSON document with its version, or several if it is large. Fields are left out where
+they say nothing.
 
 A later version may add fields; it must read these. What it cannot do without, an earlier one must not read: then it
 raises the version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,10 +16,13 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.support.slices import pieces
 
 VERSION = 1
-MOST_MOVES = 10_000
-"""Moves in one document of a snapshot: it is read in one turn of the event loop."""
+MOST_MOVES = 1_000
+"""Partitions, or memories, in one document: it is written and read in one turn of the event loop."""
+LARGEST = 1 << 20
+"""Bytes of a document, unless it is about one partition: far less than a commit of the state log may have."""
 
 
 class BadRound(Exception):
@@ -61,6 +66,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ids       ids of topics that `moves` names
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
+    server    who leads, by its name in its claim: in a snapshot, which has deleted that
     """
 
     at: int
@@ -71,6 +77,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     failed: dict[int, int | None] = {}
     log_dirs: dict[int, FailedLogDirs | None] = {}
     memories: Sequence[Memory] = ()
+    server: str = ""
 
 
 class _Version(msgspec.Struct):
@@ -84,6 +91,46 @@ _record = msgspec.json.Decoder(RoundRecord)
 
 def encode(record: RoundRecord) -> bytes:
     return _json.encode(msgspec.structs.replace(record, version=VERSION))
+
+
+class Document(NamedTuple):
+    record: RoundRecord
+    data: bytes
+
+
+def documents(record: RoundRecord, most: int = MOST_MOVES) -> Iterator[Document]:
+    """The record in documents that are not too large, each with all that it says of its partitions: they may become
+    durable one by one. Moves join the queue in their order.
+    """
+    for piece in _pieces(record, most):
+        data = encode(piece)
+        if len(data) > LARGEST and most > 1:
+            yield from documents(piece, most // 2)
+        else:
+            yield Document(piece, data)
+
+
+def _pieces(record: RoundRecord, most: int) -> Iterator[RoundRecord]:
+    if len(record.moves) + len(record.waiting) + len(record.memories) <= most:
+        yield record
+        return
+    by_name: dict[tuple[str, int], tuple[list[Waiting], list[Move]]] = {}
+    for one in record.waiting:
+        by_name.setdefault((one.topic, one.partition), ([], []))[0].append(one)
+    for move in record.moves:
+        by_name.setdefault((move.topic, move.partition), ([], []))[1].append(move)
+    moved = {move.topic for move in record.moves}
+    others = {topic: id_ for topic, id_ in record.ids.items() if topic not in moved}
+    rest = msgspec.structs.replace(record, ids=others, moves=(), waiting=(), memories=())
+    for some in pieces([*by_name.values()], most):
+        moves = [move for _, of_one in some for move in of_one]
+        ids = {move.topic: record.ids[move.topic] for move in moves if move.topic in record.ids}
+        waiting = [one for of_one, _ in some for one in of_one]
+        yield msgspec.structs.replace(rest, ids={**rest.ids, **ids}, moves=moves, waiting=waiting)
+        rest = RoundRecord(at=record.at)
+    for memories in pieces(record.memories, most):
+        yield msgspec.structs.replace(rest, memories=memories)
+        rest = RoundRecord(at=record.at)
 
 
 def decode(data: bytes) -> RoundRecord:

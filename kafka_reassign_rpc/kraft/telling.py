@@ -1,7 +1,7 @@
 """Tells the cluster what durable rounds ask for, one request after the other, and the loop what it has answered."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
@@ -13,6 +13,9 @@ from kafka_reassign_rpc.kraft.kraft_store import ToTell
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
 
+TOLD_S = 10.0
+"""Who has asked for an act waits so long for the cluster's answer; then the act is durable, and will be told."""
+
 
 class Telling:
     """An act whose record has changed before it is sent is dropped: the later round has its own."""
@@ -23,9 +26,15 @@ class Telling:
         self._sightings = sightings
         self._due: dict[TopicPartition, ToTell] = {}
         self._wake = asyncio.Event()
+        self._waiting: dict[TopicPartition, asyncio.Future[KafkaError | None]] = {}
+        """What is being told, until the loop has learnt the answer."""
 
     def tell(self, acts: Mapping[TopicPartition, ToTell]) -> None:
+        for name in acts.keys() & self._due.keys():
+            self._waiting[name].set_result(None)
         self._due |= acts
+        loop = asyncio.get_running_loop()
+        self._waiting |= {name: loop.create_future() for name in acts}
         self._sightings.being_told(acts)
         self._wake.set()
 
@@ -34,11 +43,14 @@ class Telling:
             await self._wake.wait()
             self._wake.clear()
             due, self._due = self._due, {}
+            waiting = {name: self._waiting[name] for name in due}
             still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
             try:
                 answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
+            for name, future in waiting.items():
+                future.set_result(answers[name].error if name in answers and answers[name].is_known else None)
             known = {name: answer.error for name, answer in answers.items() if answer.is_known}
             told = {name: Told(*still[name], error) for name, error in known.items()}
             if told:
@@ -47,7 +59,18 @@ class Telling:
                 except NotController:
                     return
                 except KafkaError:  # the loop has logged it; a look says what has become of the acts
-                    continue
+                    pass
+            for name, future in waiting.items():
+                if self._waiting.get(name) is future:
+                    del self._waiting[name]
+
+    async def told(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, KafkaError]:
+        """What the cluster refuses of that which the round before asks for. To be called right after its answer."""
+        waiting = {name: self._waiting[name] for name in names if name in self._waiting}
+        if waiting:
+            await asyncio.wait(waiting.values(), timeout=TOLD_S)
+        answers = {name: future.result() for name, future in waiting.items() if future.done()}
+        return {name: error for name, error in answers.items() if error is not None}
 
 
 def _target(one: ToTell) -> tuple[int, ...] | None:

@@ -4,16 +4,26 @@ load    replay and one look; from here on what is known can be shown
 work    looks, acts, the queue and the throttles, until the log is fenced
 """
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.api.ports import ItemResult
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
+from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
+from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
 from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves
 from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
+from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import TakenOver
@@ -22,6 +32,9 @@ from kafka_reassign_rpc.kraft.looking import Looking, LookPace
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.kraft.telling import Telling
+from kafka_reassign_rpc.support.parts import nothing
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 USUAL_PACE = LookPace()
 
@@ -34,6 +47,14 @@ class Claimed(NamedTuple):
     epoch: int
 
 
+class Asked(NamedTuple):
+    """How brokers are asked for the progress of moves, and how often."""
+
+    links: BrokerLinks
+    sampling: Sampling = Sampling()
+    client_id: str = "kafka-reassign-rpc"
+
+
 class KRaftTerm:
     def __init__(
         self,
@@ -41,52 +62,93 @@ class KRaftTerm:
         cluster: KRaftCluster,
         now_ms: Callable[[], int],
         record: Record,
+        asked: Asked,
         started_with: ReassignmentSettings = DEFAULT_SETTINGS,
         pace: LookPace = USUAL_PACE,
     ) -> None:
         self._record = record
         self._now_ms = now_ms
+        self._asked = asked
         sightings = Sightings(claimed.intents)
         self._telling = Telling(cluster, claimed.intents, sightings)
         self._looking = Looking(cluster, claimed.intents, sightings, pace)
-        log, intents, epoch = claimed
-        self._store = KRaftStore(log, cluster, intents, epoch, now_ms, self._telling.tell, started_with=started_with)
+        self._log, intents, epoch = claimed
+        self._store = KRaftStore(
+            self._log, cluster, intents, epoch, now_ms, self._telling.tell, started_with=started_with
+        )
         self._tasks = TermTasks()
         self._waiting_moves: WaitingMoves | None = None
 
-    async def serve(self, begin: Callable[[ControllerLoop], None]) -> str:
-        """Calls `begin` with the loop once it takes commands. Returns why the term has ended."""
-        cluster = (await self._store.load()).cluster
-        loop = ControllerLoop(
-            cluster, self._store, self._round_replayed, lambda _: iter(()), lambda *_: TakenOver(), self._record
-        )
-        self._waiting_moves = waiting_moves = WaitingMoves(loop)
-        windows = WindowChanges(loop, self._now_ms, lambda: None)
+    async def serve(self, begin: Callable[[MovesTerm], None]) -> str:
+        """Calls `begin` once commands are taken. Returns why the term has ended."""
+        self._tasks.begin(self._log.keep(), "signs of life")
         try:
-            self._tasks.start(
-                loop.run(),
-                (
-                    Duty("acts", lambda: self._telling.run(loop), at_once=True),
-                    Duty("looks", lambda: self._looking.run(loop), at_once=True),
-                    Duty("waiting moves", waiting_moves.run, at_once=True),
-                    Duty("windows", windows.run, at_once=True),
-                    Duty("throttles", loop.throttle_configs.run),
-                ),
-            )
-            taken_over = loop.submit(TakenOver())
-            begin(loop)
-            await taken_over
-            self._tasks.failed_over()
+            await self._work(await self._loaded(), begin)
             why = await self._tasks.over()
             self._tasks.raise_defect()
-        except NotController as reason:
+        except (NotController, ControllerMoved) as reason:
             why = str(reason)
         finally:
             await self._tasks.stop()
         return why
 
+    async def _loaded(self) -> Cluster:
+        """Raises ControllerMoved: the term may end before the cluster answers."""
+        loading, over = asyncio.create_task(self._store.load()), asyncio.create_task(self._tasks.over())
+        try:
+            await asyncio.wait([loading, over], return_when=asyncio.FIRST_COMPLETED)
+            if not loading.done():
+                raise ControllerMoved(self._tasks.why)
+            return loading.result().cluster
+        finally:
+            await end(over, loading)
+
+    async def _work(self, cluster: Cluster, begin: Callable[[MovesTerm], None]) -> None:
+        """Raises NotController."""
+        loop = ControllerLoop(
+            cluster,
+            self._store,
+            self._round_replayed,
+            lambda _: iter(()),
+            lambda *_: TakenOver(),
+            lambda events: self._record(sampler.tracker.ended(events, cluster)),
+        )
+        links, sampling, client_id = self._asked
+        sampler = ProgressSampler(loop, sampling, client_id, links, self._record)
+        disks, health = DiskSurvey(sampler.everything, self._now_ms), PartitionHealth()
+        self._waiting_moves = waiting_moves = WaitingMoves(loop)
+        windows = WindowChanges(loop, self._now_ms, lambda: None)
+        self._tasks.start(
+            loop.run(),
+            (
+                Duty("acts", lambda: self._telling.run(loop), at_once=True),
+                Duty("looks", lambda: self._looking.run(loop), at_once=True),
+                Duty("waiting moves", waiting_moves.run, at_once=True),
+                Duty("windows", windows.run, at_once=True),
+                Duty("throttles", loop.throttle_configs.run),
+                Duty("snapshots", self._store.keep_log_short),
+                Duty("progress", sampler.run),
+                Duty("partition counts", lambda: count_partitions(loop, health)),
+                Duty("disks", disks.run),
+            ),
+        )
+        taken_over = loop.submit(TakenOver())
+        begin(
+            MovesTerm(loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, self._with_refusals)
+        )
+        await taken_over
+        self._tasks.failed_over()
+
     def stop(self, why: str) -> None:
         self._tasks.end_term(why)
+
+    async def _with_refusals(self, results: Sequence[ItemResult]) -> Sequence[ItemResult]:
+        refused = await self._telling.told(
+            TopicPartition(topic, index) for topic, index, error in results if error is None
+        )
+        if not refused:
+            return results
+        return [(topic, index, error or refused.get(TopicPartition(topic, index))) for topic, index, error in results]
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         self._looking.round_replayed()

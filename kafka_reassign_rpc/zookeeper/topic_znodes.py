@@ -3,14 +3,13 @@
 Formats: kafka.zk.ZkData (Kafka 3.9). A `decode_*` function raises BadZnode with the path, and no other error.
 """
 
-from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.topic import topic_id_of, topic_id_text
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.znode_decoder import MAX_INT32, BadZnode, Epoch, Id, Undecodable, decode_json, parse
@@ -137,7 +136,7 @@ def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
     if text is None:
         return None
     try:
-        return UUID(bytes=urlsafe_b64decode(text + "=="))
+        return topic_id_of(text)
     except (ValueError, UnicodeEncodeError) as error:
         raise BadZnode(path, f"{shown(text)} is not a topic id") from error
 

@@ -59,6 +59,8 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 ANY = ("--zookeeper-connect", "127.0.0.1:1")
 FLEET = ("fleet", *ANY, "--broker-ids", "1")
+KRAFT = ("serve", "--bootstrap-server", "127.0.0.1:1")
+TWO = "PLAINTEXT://127.0.0.1:9192,SSL://127.0.0.1:9193"
 PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
 
 
@@ -150,6 +152,16 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         ((*PLAN, "--broker-max-bytes", "4"), "--broker-max-bytes: expected a broker and its bytes, as 4=2TB"),
         ((*PLAN, "--broker-max-bytes", "4=-1"), "--broker-max-bytes"),
         ((*PLAN, "--throttle", "0"), "--throttle"),
+        ((*KRAFT, *ANY), "a server serves one cluster, in either mode"),
+        (("serve", *ANY, "--front-nodes", "ports"), "front.nodes is for a cluster in KRaft mode"),
+        (("serve", *ANY, "--command-config", "f"), "command.config is for a cluster in KRaft mode"),
+        ((*KRAFT, "--front-nodes", "some"), "--front-nodes"),
+        ((*KRAFT, "--front-nodes", "ports", "--listeners", "PLAINTEXT://127.0.0.1:0"), "the listener needs a port"),
+        ((*KRAFT, "--listeners", TWO), "--listeners: in front of KRaft a server has one listener, not 2"),
+        ((*KRAFT, "--listeners", "SASL_PLAINTEXT://127.0.0.1:9192"), "both have SASL or neither"),
+        ((*KRAFT, "--command-config", "/no/such/file"), "--command-config: Unable to read file"),
+        ((*KRAFT, "--state-log-lead-ms", "10"), "--state-log-lead-ms"),
+        (("serve", "--bootstrap-server", "nonsense:port:"), "bootstrap.servers"),
         ((*FLEET, "--bandwidth", "fast"), "--bandwidth"),
         ((*FLEET, "--rack", "2:a"), "--rack: broker 2 is not one of 1"),
         ((*FLEET, "--topic", "t:1:1"), "--topic: [hidden] is not NAME:PARTITIONS:RF:BYTES"),

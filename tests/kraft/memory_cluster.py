@@ -1,5 +1,6 @@
 """A KRaft cluster and a state log in memory: what a store in front of them needs (`kafka_reassign_rpc.kraft.ports`)."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -13,6 +14,8 @@ from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
 from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic
+from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
+from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000
@@ -47,7 +50,7 @@ class MemoryCluster:
                 if one.at.is_moving:
                     moves[name] = PartitionReassignment(*one.at)
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
-        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items() if some})
+        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items()})
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)
@@ -83,6 +86,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.records: list[Written] = []
+        self.end = 0
         self.epoch = 0
 
     def replayed(self) -> Intents:
@@ -98,6 +102,8 @@ class LogWriter:
 
     lives   how many more records are written before the process dies; None: any number
     loses   after so many more records, the answer to one is lost, and the same is written again; None: never
+    snapshot_is_due
+            until one is written
     """
 
     def __init__(self, log: MemoryLog) -> None:
@@ -106,11 +112,22 @@ class LogWriter:
         self.epoch = log.epoch
         self.lives: int | None = None
         self.loses: int | None = None
+        self.snapshot_is_due = False
+
+    async def keep(self) -> None:
+        await asyncio.Event().wait()
+
+    async def snapshot(self, payloads: Sequence[bytes]) -> None:
+        self.log.end += 1
+        self.log.records = [Written(self.log.end, one) for one in payloads]
+        self.snapshot_is_due = False
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
         if self.lives == 0 or self.epoch < self.log.epoch:
             raise ControllerMoved("fenced, or dead")
-        offset = len(self.log.records) + 1
+        cut(Kind.COMMIT, payloads, MAX_MESSAGE_BYTES)  # refuses what the state log refuses
+        offset = self.log.end + 1
+        self.log.end += len(payloads)
         self.log.records += [Written(offset + number, one) for number, one in enumerate(payloads)]
         self.loses = None if not self.loses else self.loses - 1
         if self.lives is not None:

@@ -17,8 +17,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.ports import LookFailed
+from kafka_reassign_rpc.kraft.state_log import log_format
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import Elected, MemoryCluster, MemoryLog, elected
 
@@ -29,8 +31,9 @@ ALICE = client("User:alice", None, "10.0.0.7")
 class Here:
     """One cluster, one log, and the server that has claimed it last."""
 
-    def __init__(self) -> None:
-        self.kraft = MemoryCluster({NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1)}, (1, 2, 3, 4))
+    def __init__(self, partitions: int = 0) -> None:
+        many = {TopicPartition("many", number): KRaftPartition(1, 2) for number in range(partitions)}
+        self.kraft = MemoryCluster({NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1), **many}, (1, 2, 3, 4))
         self.log = MemoryLog()
         self.now: Elected
         self.cluster: Cluster
@@ -179,3 +182,53 @@ async def test_kr_6_while_the_cluster_does_not_answer_nothing_is_decided(
     answers.set()
     await moving
     assert here.shown().is_moving
+
+
+LONG = "€" * 1_000
+MANY = [TopicPartition("many", number) for number in range(300)]
+
+
+def many_moves(view: IntentView) -> None:
+    for name in MANY:
+        for change in alter(view, name, MoveTerms((3, 2), reason=LONG))[1]:
+            view.add(change)
+
+
+async def test_kr_6_a_round_that_is_too_large_for_one_commit_becomes_durable_in_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_format, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(round_records, "LARGEST", 100_000)
+    here = Here(len(MANY))
+    await here.take_over()
+    view = here.store.view(here.cluster)
+    many_moves(view)
+    applied = await here.store.commit(here.cluster, view)
+    assert len(here.log.records) > 300 * 3_000 / 100_000
+    assert here.now.told.keys() == applied.moves.keys() == {*MANY}
+    shown = {name: here.shown(name).move for name in MANY}
+    await here.take_over()
+    assert {name: here.shown(name).move for name in MANY} == shown == here.store.intents.moves
+
+
+async def test_kr_6_of_a_round_in_several_commits_the_next_leader_carries_out_what_is_durable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(round_records, "LARGEST", 100_000)
+    here = Here(len(MANY))
+    await here.take_over()
+    here.now.writer.lives = 3
+    view = here.store.view(here.cluster)
+    many_moves(view)
+    with pytest.raises(ControllerMoved):
+        await here.store.commit(here.cluster, view)
+    assert here.now.told == {}
+    assert not any(here.shown(name).is_moving for name in MANY), "nothing of it is shown by who leads no more"
+    await here.take_over()
+    begun = [name for name in MANY if here.shown(name).is_moving]
+    assert 0 < len(begun) < len(MANY)
+    assert begun == MANY[: len(begun)]
+    view = here.store.view(here.cluster)
+    many_moves(view)
+    await here.store.commit(here.cluster, view)
+    assert all(here.shown(name).is_moving for name in MANY)

@@ -8,7 +8,17 @@ from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, Mov
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, ListMemory, RateMemory, TopicMemory
-from kafka_reassign_rpc.kraft.round_records import BadRound, Memory, Move, RoundRecord, Waiting, decode, encode
+from kafka_reassign_rpc.kraft.round_records import (
+    LARGEST,
+    BadRound,
+    Memory,
+    Move,
+    RoundRecord,
+    Waiting,
+    decode,
+    documents,
+    encode,
+)
 from tests.tables import for_each
 
 ALICE = client("User:alice", "admin-1", "10.0.0.7")
@@ -82,3 +92,46 @@ def test_kr_6_what_is_no_round_of_this_version_is_refused_with_the_reason(data: 
     with pytest.raises(BadRound, match=why) as raised:
         decode(data)
     assert len(str(raised.value)) < 500
+
+
+def test_kr_6_a_record_that_is_not_large_is_one_document() -> None:
+    ((record, data),) = documents(WHOLE)
+    assert (record, data) == (WHOLE, GOLDEN)
+
+
+def test_kr_6_a_large_record_is_several_documents_each_with_all_of_its_partitions() -> None:
+    long = MoveTerms((1, 3), reason="€" * 1_000)
+    names = [(f"t{number % 7}", number) for number in range(3_000)]
+    whole = replace(
+        WHOLE,
+        ids={f"t{number}": str(number) for number in range(7)} | {"unmoved": "7"},
+        moves=[Move(*name, replace(RECORD, terms=long)) for name in reversed(names[:2_000])],
+        waiting=[
+            *(Waiting(-1, *name, WaitingMove(long)) for name in names[1_000:]),
+            *(Waiting(5, *name) for name in names[1_000:]),
+        ],
+        memories=[Memory("topics", f"t{number}", topic=TopicMemory()) for number in range(2_500)],
+    )
+    made = [*documents(whole)]
+    assert all(decode(data) == replace(record, version=1) for record, data in made)
+    assert max(len(data) for _, data in made) <= LARGEST
+    assert len(made) < 3 * len(encode(whole)) / LARGEST + 3
+    records = [record for record, _ in made]
+    partitions = [
+        {(one.topic, one.partition) for one in record.moves} | {(one.topic, one.partition) for one in record.waiting}
+        for record in records
+    ]
+    assert sum(map(len, partitions)) == len(names), "each is in one of them"
+    joins = [one for record in records for one in record.waiting if one.part == -1]
+    assert joins == whole.waiting[:2_000], "in their order"
+    assert len([one for record in records for one in record.waiting]) == len(whole.waiting)
+    assert {(one.topic, one.partition) for record in records for one in record.moves} == {*names[:2_000]}
+    assert [one for record in records for one in record.memories] == whole.memories
+    known: set[str] = set()
+    for record in records:
+        known |= record.ids.keys()
+        assert {one.topic for one in record.moves} <= known
+    assert known == whole.ids.keys()
+    assert [(record.failed, record.log_dirs) for record in records if record.failed or record.log_dirs] == [
+        (whole.failed, whole.log_dirs)
+    ]

@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from random import Random
 
+import pytest
+
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -19,8 +23,10 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
+from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.looking import LookPace
-from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
 from tests.tables import for_each
@@ -28,6 +34,7 @@ from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
 QUICK = LookPace(0.01, 0.02, 0.0)
+NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
 
 
 class Here:
@@ -38,16 +45,19 @@ class Here:
         self.log = MemoryLog()
         self.events: list[Event] = []
         self.loop: ControllerLoop
+        self.begun: MovesTerm
+        self.writer: LogWriter
 
     @asynccontextmanager
     async def term(self, caps: InFlightCaps | None = None) -> AsyncIterator[ControllerLoop]:
-        writer = LogWriter(self.log)
+        self.writer = writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, settings, QUICK)
-        begun: asyncio.Future[ControllerLoop] = asyncio.get_running_loop().create_future()
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, NOT_ASKED, settings, QUICK)
+        begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
-        self.loop = await begun
+        self.begun = await begun
+        self.loop = self.begun.loop
         try:
             yield self.loop
         finally:
@@ -112,6 +122,29 @@ async def test_kr_7_a_move_waits_in_the_queue_for_a_cap_and_starts_when_another_
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME, THIRD])
 
 
+async def test_kr_5_a_snapshot_keeps_what_moves_what_waits_and_the_former_values_of_throttles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kraft_store, "SNAPSHOT_S", 0.01)
+    here = Here()
+    before = {LEADER_RATE: "5"}
+    here.cluster.of_configs[Entity(BROKERS, "2")] = dict(before)
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await here.ask(NAME, (3, 2), 1_000)
+        await here.ask(THIRD, (4, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.writer.snapshot_is_due = True
+        await eventually(lambda: not here.writer.snapshot_is_due)
+    assert len({one.offset for one in here.log.records}) == 1, "nothing else is left"
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        assert len(loop.cluster.queue) == 1
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        here.cluster.partitions[THIRD].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME, THIRD])
+        await eventually(lambda: here.cluster.of_configs[Entity(BROKERS, "2")] == before)
+
+
 async def test_kr_6_what_was_durable_and_not_told_is_told_by_the_next_server() -> None:
     here = Here()
     here.cluster.silent = True
@@ -128,7 +161,9 @@ async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
     here = Here()
     here.cluster.partitions[NAME].cordoned = frozenset({2})
     async with here.term() as loop:
-        await here.ask(NAME, (3, 2))
+        request = AlterReassignments([(NAME.topic, [(NAME.partition, MoveTerms((3, 2)))])])
+        [(*_, error)] = await here.begun.told(await loop.submit(AlterReassignmentsCommand(request)))
+        assert isinstance(error, InvalidReplicaAssignment), "who has asked learns it"
         await eventually(lambda: here.named(catalogue.MOVE_REFUSED) == [NAME])
         found = loop.cluster.get(*NAME)
         assert found is not None

@@ -43,12 +43,15 @@ class ScriptedCluster:
 
 
 class ScriptedNode:
-    """`asked`: the API keys of its requests, in order. `replies`: what becomes of the answers to an API."""
+    """`asked`: the API keys of its requests, in order; `body`: of the last one. `replies`: what becomes of the answers
+    to an API.
+    """
 
     def __init__(self, cluster: ScriptedCluster, node: int) -> None:
         self.cluster = cluster
         self.node = node
         self.asked: list[int] = []
+        self.body: Any = None
         self.replies: dict[int, Reply] = {}
         self.connections = 0
         self.port = 0
@@ -70,6 +73,7 @@ class ScriptedNode:
                     assert isinstance(request, DecodedRequest)
                     key = request.header.api_key
                     self.asked.append(key)
+                    self.body = request.body
                     answer = connection.answer(request, self._answer(key, request.header.api_version))
                     reply = self.replies[key](answer) if key in self.replies else answer
                     if reply is None:

@@ -10,7 +10,8 @@ term                 one term: load, fail over, propagate, watch, work
 term_duties          the duties of a term, and what one finds for the others to do
 standby              what a server knows that is not the controller; standby_ids: which id each topic has
 kraft_brokers        which brokers are live while a KRaft controller controls them
-controller_service   the controller as the APIs call it; NOT_CONTROLLER where it is none
+moves_service        the controller of moves as the APIs call it; NOT_CONTROLLER where it is none
+controller_service   that of brokers, topics and leaders
 server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join
 served_status        what the status page sees of this server

@@ -1,13 +1,14 @@
 """What a server shows over HTTP: /metrics, /health, /ready and the status page."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import listening
-from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus, page_address
+from kafka_reassign_rpc.controller.lifecycle.served_status import page_address
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, health, readiness
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.tasks import Background
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.server.http_server import HttpServer, Page
 
 
+class Shown(Protocol):
+    def status(self) -> ServerStatus: ...
+
+
+class Pages(Protocol):
+    @property
+    def pages(self) -> "Mapping[str, Page]":
+        """The status page and its API; empty if there is none."""
+        ...
+
+
 class ServedHttp:
     """Begins before ZooKeeper connects: /ready says why a server is not ready. `observers` takes what is counted, and
     `background` is a part of its own."""
 
-    def __init__(self, config: ServerConfig, state: ServerState, stats: ServerStats, page: ServedStatus) -> None:
+    def __init__(self, config: ServerConfig, state: Shown, stats: ServerStats, page: Pages) -> None:
         self._config = config
         self._page = page
         self.observers = metrics = Metrics()

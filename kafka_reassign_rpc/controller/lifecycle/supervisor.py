@@ -302,7 +302,7 @@ class Supervisor:
             self._term = None
 
     def _begin(self, term: TermServices) -> None:
-        self._service.begin(term, self._zk.lease_left)
+        self._service.begin_term(term, self._zk.lease_left)
         self._controller_known.set()
 
     def _session_over(self, _session: int) -> None:

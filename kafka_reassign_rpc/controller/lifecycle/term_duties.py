@@ -29,6 +29,7 @@ from kafka_reassign_rpc.controller.duties.topic_removals import TopicRemovals
 from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves
 from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
@@ -154,19 +155,17 @@ class TermDuties:
         )
 
     def services(self) -> TermServices:
-        return TermServices(
+        moves = MovesTerm(
             self.loop,
-            self._producer_ids,
             self.watches.up_to_date,
             self._sampler.tracker,
             self._healer,
-            self._settings.deletion_known,
             self._health,
-            self.channels.stops_answered,
             self._disks,
             lambda: self._zk.connected,
             self._obedience.wait,
         )
+        return TermServices(moves, self._producer_ids, self._settings.deletion_known, self.channels.stops_answered)
 
     def failover_command(
         self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()

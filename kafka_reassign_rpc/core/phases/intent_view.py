@@ -27,6 +27,8 @@ class IntentView(RoundView):
         self.checked: dict[TopicPartition, None] = {}
         self.lost: dict[TopicPartition, None] = {}
         self._is_found = False
+        self._judged: tuple[Partition, PartitionChange, Partition | None] | None = None
+        """What `refusal` was asked about last, and what is decided by it: mostly it is added next."""
 
     def add(self, change: Change) -> None:
         """Topics are the cluster's own: nothing is decided about them."""
@@ -34,7 +36,7 @@ class IntentView(RoundView):
             return
         name = TopicPartition(change.topic, change.partition)
         before = self.get(*name)
-        value = None if before is None else decided(before, change.value, self.by)
+        value = None if before is None else self._decided(before, change)
         if before is None or value is None or value.move is None:
             return
         if before.move is None or (before.move.phase, before.move.terms.target) != (
@@ -50,7 +52,8 @@ class IntentView(RoundView):
         before = self.get(*name)
         if before is None:
             return None
-        value = decided(before, change.value, self.by)
+        value = self._decided(before, change)
+        self._judged = before, change, value
         asks_again = change.value.move is not None and before.move is not None and before.move.phase is Phase.CANCEL
         if asks_again and (value is None or value.move is None or value.move.phase is Phase.CANCEL):
             return InvalidReplicaAssignment("The move to this target is being cancelled: ask again when that has ended")
@@ -62,6 +65,11 @@ class IntentView(RoundView):
         if value.move.phase is Phase.START:
             return target_refusal(value.move.terms.target, before.replicas, cordons(self.cluster))
         return None
+
+    def _decided(self, before: Partition, change: PartitionChange) -> Partition | None:
+        if self._judged is not None and self._judged[0] is before and self._judged[1] is change:
+            return self._judged[2]
+        return decided(before, change.value, self.by)
 
     def found(self, name: TopicPartition, step: Step, seen: SeenPartition) -> None:
         """What a look, or an answer of the cluster, means for a move."""

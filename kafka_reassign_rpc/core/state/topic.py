@@ -1,6 +1,6 @@
 """A topic with its partitions."""
 
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from itertools import count
 from typing import NamedTuple
 from uuid import UUID
@@ -19,6 +19,11 @@ LAST_ZXID = 2**63 - 1
 def topic_id_text(topic_id: UUID) -> str:
     """org.apache.kafka.common.Uuid: Base64 for URLs, without padding."""
     return str(urlsafe_b64encode(topic_id.bytes).rstrip(b"="), "ascii")
+
+
+def topic_id_of(text: str) -> UUID:
+    """The inverse of `topic_id_text`. Raises ValueError."""
+    return UUID(bytes=urlsafe_b64decode(text + "=="))
 
 
 class Topic(msgspec.Struct):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic
@@ -35,6 +36,16 @@ class TopicSeen(NamedTuple):
     def number(self) -> int:
         """Distinguishes topics of one name, as `Topic.created`: a part of the id."""
         return -1 if self.id is None else self.id.int >> 65
+
+
+class KRaftTold(msgspec.Struct, frozen=True):
+    """What the cluster reports beside its metadata."""
+
+    facts: KRaftFacts
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        cluster.soft.kraft = self.facts
+        yield
 
 
 class TopicsSeen(msgspec.Struct, frozen=True):

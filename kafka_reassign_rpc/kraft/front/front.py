@@ -1,7 +1,7 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -38,7 +38,8 @@ class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class Front:
     """`start` binds (or raises OSError); `close` drains. `learn` what brokers there are as soon as it is known: those
-    ports that clients know from before a restart are open again before they ask.
+    ports that clients know from before a restart are open again before they ask. `leader`: how the cluster is shown by
+    another server that leads, to which clients go for all of it; None: this server leads, or nobody does.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Front:
         limits: ServerLimits | None = None,
         quotas: QuotaTable | None = None,
         stats: ServerStats | None = None,
+        leader: Callable[[Iterable[int]], Shown | None] = lambda _: None,
     ) -> None:
+        self._leader = leader
         self._settings = settings
         self.handler = handler
         self.tls = settings.tls
@@ -118,6 +121,9 @@ class Front:
 
     @property
     def shown_last(self) -> Shown:
+        elsewhere = self._leader(self._brokers)
+        if elsewhere is not None:
+            return elsewhere
         if self._settings.first_port is None:
             return Beside(self._settings.node_id, self.address)
         return EachByPort(self.address.host, self._ports)

@@ -3,6 +3,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Protocol
 
+from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink
 from kafka_reassign_rpc.kraft.front.relayed_login import RelayedLogin
 from kafka_reassign_rpc.kraft.front.relayed_requests import RelayedRequests, Shows
@@ -47,7 +48,7 @@ class FrontConnection(ServerConnection):
         self._login: RelayedLogin | None = None
         throttle = RequestThrottle(shared.request_quotas)
         self._relayed = RelayedRequests(
-            self._stream, front.handler, self._link, front.shows, throttle, shared.stats, self._proved
+            self._stream, front.handler, self._link, front.shows, throttle, shared.stats, self._proved, self._named
         )
         self._answers = self._relayed
 
@@ -59,6 +60,9 @@ class FrontConnection(ServerConnection):
         if tls is not None and tls.getpeercert(True):
             raise AuthenticationFailed(BY_CERTIFICATE)
         return FixedAuthenticator()
+
+    def _named(self, peer: Peer) -> Peer:
+        return peer if self._login is None else self._login.named(peer)
 
     def _proved(self) -> None:
         if self._login is not None and not self._login.authenticated:

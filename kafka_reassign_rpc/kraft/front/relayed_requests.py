@@ -74,7 +74,9 @@ async def _failed(api: Api, request: DecodedRequest) -> Reply:
 
 
 class RelayedRequests(RequestAnswers):
-    """`proved`: called after each answer of a broker to a request that only a client that has logged in may send."""
+    """proved  called after each answer of a broker to a request that only a client that has logged in may send
+    named   the client with the name of its login, once a broker has let it in
+    """
 
     def __init__(
         self,
@@ -85,12 +87,14 @@ class RelayedRequests(RequestAnswers):
         throttle: RequestThrottle,
         stats: ServerStats,
         proved: Callable[[], None],
+        named: Callable[[Peer], Peer],
     ) -> None:
         super().__init__(stream, _Allowed(handler), throttle, stats)
         self._handler = handler
         self._link = link
         self._shows = shows
         self._proved = proved
+        self._named = named
 
     def answer(self, frame: bytes, peer: Peer, out: list[bytes], write: Write) -> Coroutine[Any, Any, None] | None:
         header = peek_request_header(frame)
@@ -138,7 +142,8 @@ class RelayedRequests(RequestAnswers):
     async def _asked(self, frame: bytes, peer: Peer) -> Peer:
         """With its rights, as a broker knows them. Raises UnanswerableError."""
         try:
-            return peer._replace(allowed=await self._link.allowed(peek_client_id(frame)))
+            allowed = await self._link.allowed(peek_client_id(frame))
+            return self._named(peer)._replace(allowed=allowed)
         except LinkLost as error:
             raise self._gone(error) from error
 

@@ -1,16 +1,24 @@
-"""Requests to the leader of the log's only partition. Each is sent once: callers repeat, and know what is durable."""
+"""Requests to the leader of the log's only partition. Each is sent once: callers repeat, and know what is durable.
+
+A broker that is cut off from the others goes on to name itself the leader. So two are asked who leads, the later epoch
+counts, and requests have the epoch: a broker that has another one answers with an error.
+"""
 
 import asyncio
+import random
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.protocol.messages import (
     DeleteRecordsRequest,
     FetchRequest,
     ListOffsetsRequest,
     MetadataRequest,
+    MetadataResponse,
     ProduceRequest,
 )
 
@@ -19,7 +27,10 @@ FETCH_BYTES = 4 << 20
 ACKS_MS = 4_000
 """How long the leader waits for its followers before it says that it does not know."""
 LOOKS, LOOK_AGAIN_S = 5, 1.0
-"""Brokers learn of topics a little later than the controller: so many looks in a row show that one is gone."""
+"""Brokers learn of topics a little later than the controller: so many looks in a row show that one, or a record, is
+gone."""
+OTHER_MS = 1_000
+"""How long the second broker of a look may take: a hung one must not make the log seem silent."""
 NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 76, 100, 103})
 """The broker asked is not the leader, or no longer, or does not know yet: look, and ask again."""
 WAIT = frozenset({-1, 2, 7, 8, 13, 14, 15, 16, 19, 20, 38, 51, 56, 78, 89})
@@ -48,6 +59,15 @@ class Fetched(NamedTuple):
     diverges: bool
 
 
+class _Leader(NamedTuple):
+    """As one broker names it. `node`: -1 if there is none."""
+
+    error: int
+    topic_id: UUID | None
+    node: int
+    epoch: int
+
+
 class LeaderCalls:
     """All may raise Unreachable."""
 
@@ -55,40 +75,63 @@ class LeaderCalls:
         self.router = router
         self.topic = topic
         self.topic_id = topic_id
-        self._leader: int | None = None
+        self._leader: _Leader | None = None
+        self._former = -1
+        """The leader about which there was doubt last."""
+        self._newest = -1
+        """The latest epoch of a leader that is known."""
 
-    async def leader(self) -> int:
-        """Raises LogUnavailable while there is none; LogLost if the topic is gone, or is another one of its name."""
+    async def leader(self, since: int = -1) -> _Leader:
+        """`since`: the epoch of a record that was read; no leader before that is asked.
+
+        Raises LogUnavailable while there is none; LogLost if the topic is gone, or is another one of its name.
+        """
+        self._newest = max(self._newest, since)
+        if self._leader is not None and self._leader.epoch < self._newest:
+            self.look_again()
         if self._leader is None:
             for look in range(LOOKS):
                 if look:
                     await asyncio.sleep(LOOK_AGAIN_S)
-                error, topic_id, leader = await self._look()
-                if not error and topic_id == self.topic_id:
+                found = await self._look()
+                if self._is_this(found):
                     break
-                if error and error != 3:
-                    raise self.trouble(error)
+                if found.error and found.error != 3:
+                    raise self.trouble(found.error)
             else:
+                named = "" if found.error else ", and another one has its name"
                 raise LogLost(
-                    f"the topic {self.topic} was deleted{'' if error else ', and another one has its name'}: the state"
-                    " log is lost; moves in flight go on. Stop the servers; those that start again begin an empty log"
+                    f"the topic {self.topic} was deleted{named}: the state log is lost; moves in flight go on."
+                    " Stop the servers; those that start again begin an empty log"
                 )
-            if leader < 0:
+            if found.node < 0:
                 raise LogUnavailable(f"the topic {self.topic} has no leader")
-            self._leader = leader
+            if found.epoch < self._newest:
+                raise LogUnavailable(f"brokers name a former leader of the topic {self.topic}")
+            self._leader, self._newest = found, found.epoch
         return self._leader
 
     def look_again(self) -> None:
-        self._leader = None
+        """Who leads may be another broker by now."""
+        if self._leader is not None:
+            self._former, self._leader = self._leader.node, None
 
-    async def _look(self) -> tuple[int, UUID | None, int]:
-        """(error, topic id, leader)."""
+    def _is_this(self, found: _Leader) -> bool:
+        return not found.error and found.topic_id == self.topic_id
+
+    async def _look(self) -> _Leader:
+        """As any broker names it, or another one that is not the former leader and knows a later one."""
         one = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
         request = MetadataRequest(topics=[one], allow_auto_topic_creation=False)
-        answer = await self.router.ask_any(lambda _: request, MetadataRequest)
-        (topic,) = answer.topics
-        leader = next((one.leader_id for one in topic.partitions if one.partition_index == 0), -1)
-        return topic.error_code, topic.topic_id, leader
+        any_one = partial(self.router.ask_any, lambda _: request, MetadataRequest)
+        others = [node for node in self.router.nodes if node != self._former]
+        random.shuffle(others)
+        some = [partial(self.router.ask_node_once, node, lambda _: request, MetadataRequest) for node in others[:1]]
+        first, second = await asyncio.gather(self.router.at_once([any_one]), self.router.at_once(some, OTHER_MS))
+        found = [_named(answer) for answer in (*first, *second) if not isinstance(answer, KafkaError)]
+        if not found:
+            raise next(one for one in first if isinstance(one, KafkaError))
+        return max(found, key=lambda one: (self._is_this(one), one.epoch))
 
     async def produce(self, batch: bytes) -> Produced:
         of_topic = ProduceRequest.TopicProduceData
@@ -99,7 +142,7 @@ class LeaderCalls:
             topic = of_topic(partition_data=[data], **named)
             return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=ACKS_MS, topic_data=[topic])
 
-        answer = await self.router.ask_node_once(await self.leader(), build, ProduceRequest)
+        answer = await self.router.ask_node_once((await self.leader()).node, build, ProduceRequest)
         (topic,) = answer.responses
         (one,) = topic.partition_responses
         message = getattr(one, "error_message", None)
@@ -107,12 +150,12 @@ class LeaderCalls:
 
     async def fetch(self, offset: int, last_epoch: int, wait_ms: int) -> Fetched:
         """`last_epoch`: the leader's epoch of the batch before `offset`, -1 if that is not known."""
-        of_topic = FetchRequest.FetchTopic
+        of_topic, leader = FetchRequest.FetchTopic, await self.leader(last_epoch)
 
         def build(version: int) -> FetchRequest:
             partition = of_topic.FetchPartition(
                 partition=0,
-                current_leader_epoch=-1,
+                current_leader_epoch=leader.epoch,
                 fetch_offset=offset,
                 last_fetched_epoch=last_epoch,
                 log_start_offset=-1,
@@ -132,7 +175,7 @@ class LeaderCalls:
                 rack_id="",
             )
 
-        answer = await self.router.ask_node_once(await self.leader(), build, FetchRequest)
+        answer = await self.router.ask_node_once(leader.node, build, FetchRequest)
         throttle_s = answer.throttle_time_ms / 1000
         if getattr(answer, "error_code", 0):
             return Fetched(answer.error_code, -1, b"", throttle_s, diverges=False)
@@ -155,12 +198,14 @@ class LeaderCalls:
         return await self._offset(_LATEST)
 
     async def _offset(self, timestamp: int) -> int:
-        of_topic = ListOffsetsRequest.ListOffsetsTopic
-        partition = of_topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
+        of_topic, leader = ListOffsetsRequest.ListOffsetsTopic, await self.leader()
+        partition = of_topic.ListOffsetsPartition(
+            partition_index=0, current_leader_epoch=leader.epoch, timestamp=timestamp
+        )
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=0, topics=[of_topic(name=self.topic, partitions=[partition])]
         )
-        answer = await self.router.ask_node_once(await self.leader(), lambda _: request, ListOffsetsRequest)
+        answer = await self.router.ask_node_once(leader.node, lambda _: request, ListOffsetsRequest)
         (topic,) = answer.topics
         (one,) = topic.partitions
         if one.error_code:
@@ -173,7 +218,7 @@ class LeaderCalls:
         of_topic = DeleteRecordsRequest.DeleteRecordsTopic
         partition = of_topic.DeleteRecordsPartition(partition_index=0, offset=offset)
         request = DeleteRecordsRequest(topics=[of_topic(name=self.topic, partitions=[partition])], timeout_ms=ACKS_MS)
-        answer = await self.router.ask_node_once(await self.leader(), lambda _: request, DeleteRecordsRequest)
+        answer = await self.router.ask_node_once((await self.leader()).node, lambda _: request, DeleteRecordsRequest)
         (topic,) = answer.topics
         (one,) = topic.partitions
         if one.error_code:
@@ -188,3 +233,10 @@ class LeaderCalls:
         if error in NOT_LEADER | WAIT:
             return LogUnavailable(text)
         return LogRefused(text)
+
+
+def _named(answer: MetadataResponse) -> _Leader:
+    (topic,) = answer.topics
+    one = next((one for one in topic.partitions if one.partition_index == 0), None)
+    node, epoch = (-1, -1) if one is None else (one.leader_id, one.leader_epoch)
+    return _Leader(topic.error_code, topic.topic_id, node, epoch)

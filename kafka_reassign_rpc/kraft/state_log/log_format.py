@@ -20,9 +20,9 @@ from kafka_reassign_rpc.support.bounded_text import shown
 
 VERSION = 1
 MOST_BYTES = 128 << 20
-"""Of all payloads of a commit: a snapshot of some 500,000 intents."""
+"""Of all payloads of a commit. A snapshot has what its leader holds in memory, and so can its readers."""
 MOST_RECORDS = 1_000_000
-"""Of a commit."""
+"""Of a commit or a snapshot."""
 LONGEST_NAME = 255
 """Characters of a server's name."""
 LEAST_ROOM = 16 << 10
@@ -93,9 +93,13 @@ def decode_document(data: bytes, kind: type[Claim] | type[SnapshotHead]) -> Clai
     return found
 
 
+def is_too_large(kind: Kind, size: int) -> bool:
+    return kind is not Kind.SNAPSHOT and size > MOST_BYTES
+
+
 def cut(kind: Kind, payloads: Sequence[bytes], room: int) -> list[list[Record]]:
     """The records of a commit, by batches of at most `room` bytes. Raises ValueError if it has more than it may."""
-    if not payloads or sum(map(len, payloads)) > MOST_BYTES or len(payloads) > MOST_RECORDS:
+    if not payloads or is_too_large(kind, sum(map(len, payloads))) or len(payloads) > MOST_RECORDS:
         raise ValueError(f"a commit has from 1 to {MOST_RECORDS:,} payloads with {MOST_BYTES:,} bytes in all")
     pieces = [*_pieces(payloads, room - BATCH_BYTES - RECORD_BYTES - _LONGEST_KEY)]
     if len(pieces) > MOST_RECORDS:

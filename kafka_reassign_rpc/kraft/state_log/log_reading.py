@@ -22,6 +22,7 @@ from kafka_reassign_rpc.kraft.state_log.log_format import (
     SnapshotHead,
     decode_document,
     decode_key,
+    is_too_large,
 )
 from kafka_reassign_rpc.kraft.state_log.record_batches import BadBatch, Batch, records
 
@@ -190,7 +191,7 @@ class LogReading:
             raise BadRecord(f"record {key.number} of a {key.kind} of {key.of} does not follow what precedes it")
         parts.number += 1
         parts.size += len(value)
-        if parts.size > MOST_BYTES + MOST_RECORDS or parts.count > MOST_RECORDS:
+        if is_too_large(parts.kind, parts.size) or parts.count > MOST_RECORDS:
             raise BadRecord(f"a {key.kind} of more than {MOST_BYTES:,} bytes or {MOST_RECORDS:,} records")
         parts.pieces.append(value)
         if not key.goes_on:

@@ -1,13 +1,17 @@
 """Batches of the topic from an offset on, one Fetch each."""
 
+import asyncio
 from typing import NamedTuple
 
-from kafka_reassign_rpc.kraft.state_log.leader_calls import NOT_LEADER, LeaderCalls
+from kafka_reassign_rpc.kraft.state_log import leader_calls
+from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOKS, Fetched, LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost
 from kafka_reassign_rpc.kraft.state_log.log_reading import DAMAGED, TermReading
 from kafka_reassign_rpc.kraft.state_log.record_batches import BadBatch, Batch, batches
 
 _OUT_OF_RANGE = 1
+_OTHER_EPOCH = frozenset({74, 75})
+"""FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 
 
 class RecordsDeleted(Exception):
@@ -28,21 +32,21 @@ class Fetch(NamedTuple):
 
 async def fetch(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetch:
     """What follows `at`. Raises RecordsDeleted, LogLost, LogRefused, LogUnavailable, Unreachable."""
-    found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
-    if found.error == _OUT_OF_RANGE:
-        first = await calls.first_offset()
-        if first > at.position:
-            raise RecordsDeleted(first)
-        if first == at.position and at.leader_epoch >= 0:  # nothing is left of the epoch before it
-            found = await calls.fetch(at.position, -1, wait_ms)
-    if found.diverges or found.error == _OUT_OF_RANGE:
+    for look in range(LOOKS):
+        if look:
+            await asyncio.sleep(leader_calls.LOOK_AGAIN_S)
+            calls.look_again()
+        found = await _fetched(calls, at, wait_ms)
+        if not _lacks(found):
+            break
+        await calls.end_offset()  # a leader that does not know yet what is durable says so here
+    else:
         raise LogLost(
             f"the state log does not have the records before offset {at.position} that were acknowledged: brokers have"
             f" lost their disks, or an unclean election was held; {DAMAGED}"
         )
     if found.error:
-        if found.error in NOT_LEADER:
-            calls.look_again()
+        calls.look_again()
         raise calls.trouble(found.error)
     try:
         whole = [*batches(found.data)]
@@ -51,6 +55,26 @@ async def fetch(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetch:
     if found.data and not whole:
         raise LogLost(f"the batch at offset {at.position} of the state log is too large to be read; {DAMAGED}")
     return Fetch(whole, found.end, found.throttle_s)
+
+
+async def _fetched(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetched:
+    """Raises RecordsDeleted."""
+    found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
+    if found.error in _OTHER_EPOCH:  # mostly the same leader in its next epoch
+        calls.look_again()
+        found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
+    if found.error == _OUT_OF_RANGE:
+        first = await calls.first_offset()
+        if first > at.position:
+            raise RecordsDeleted(first)
+        if first == at.position and at.leader_epoch >= 0:  # nothing is left of the epoch before it
+            return await calls.fetch(at.position, -1, wait_ms)
+    return found
+
+
+def _lacks(found: Fetched) -> bool:
+    """Whether the broker has not the records before."""
+    return found.diverges or found.error == _OUT_OF_RANGE
 
 
 async def read_to_end(calls: LeaderCalls, reading: TermReading | None) -> TermReading:

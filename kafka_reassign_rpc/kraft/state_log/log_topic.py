@@ -229,8 +229,8 @@ async def _require_coordinator(router: RequestRouter, topic: str) -> None:
         )
 
 
-async def coordinator(router: RequestRouter, transactional_id: str) -> tuple[int, int]:
-    """(error, broker)."""
+async def coordinator(router: RequestRouter, transactional_id: str, asked: int | None = None) -> tuple[int, int]:
+    """(error, broker). `asked`: the broker that is asked, None: any."""
 
     def build(version: int) -> FindCoordinatorRequest:
         if version >= 4:
@@ -238,7 +238,10 @@ async def coordinator(router: RequestRouter, transactional_id: str) -> tuple[int
         return FindCoordinatorRequest(key=transactional_id, key_type=_TRANSACTIONAL_ID)
 
     try:
-        answer = await router.ask_any(build, FindCoordinatorRequest)
+        if asked is None:
+            answer = await router.ask_any(build, FindCoordinatorRequest)
+        else:
+            answer = await router.ask_node_once(asked, build, FindCoordinatorRequest)
     except Unreachable as error:
         raise LogUnavailable(error.message) from error
     found = answer.coordinators[0] if getattr(answer, "coordinators", None) else answer

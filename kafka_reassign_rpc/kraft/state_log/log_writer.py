@@ -7,6 +7,7 @@ anything counts as acknowledged.
 
 import asyncio
 import logging
+import random
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -124,10 +125,10 @@ class LogWriter:
             producer_id=self._producer.id,
             producer_epoch=self._producer.epoch,
         )
-        router, backoff = self._calls.router, Backoff(0.02, 0.5)
+        router, backoff, asked = self._calls.router, Backoff(0.02, 0.5), None
         while True:
             try:
-                error, broker = await log_topic.coordinator(router, self._calls.topic)
+                error, broker = await log_topic.coordinator(router, self._calls.topic, asked)
                 if not error:
                     answer = await router.ask_node_once(broker, lambda _: request, InitProducerIdRequest)
                     error = answer.error_code
@@ -140,6 +141,8 @@ class LogWriter:
                 break
             if error not in WAIT:
                 raise self._calls.trouble(error)
+            # One that is cut off from the others names a former coordinator for ever.
+            asked = random.choice(router.nodes) if router.nodes else None  # noqa: S311 (no secret)
             await backoff.sleep()
         return _Producer(answer.producer_id, answer.producer_epoch)
 
@@ -172,7 +175,7 @@ class LogWriter:
             term = self._reading.term
             assert term is not None
             payloads = [msgspec.json.encode(SnapshotHead(term.claim_offset)), *payloads]
-        batches = await in_thread_if_many(len(payloads), partial(cut, kind, payloads, self._room))
+        batches = await in_thread_if_many(sum(map(len, payloads)) >> 10, partial(cut, kind, payloads, self._room))
         first = -1
         for number, records in enumerate(batches):
             offset = await self._send(records, first=first, is_last=number == len(batches) - 1)
@@ -236,10 +239,8 @@ class LogWriter:
             if found is None:
                 raise _Forgotten(self._producer, sequence, -1, is_last=True)
             return found
-        if error in NOT_LEADER:
+        if error in NOT_LEADER | WAIT:  # a leader that is cut off from the others says for ever: not now
             self._calls.look_again()
-            return None
-        if error in WAIT:
             return None
         raise self._calls.trouble(error, message)
 

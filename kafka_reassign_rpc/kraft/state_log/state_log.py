@@ -17,8 +17,9 @@ from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
-from kafka_reassign_rpc.kraft.state_log.log_tail import RecordsDeleted, fetch, read_to_end
+from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
+from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
 from kafka_reassign_rpc.kraft.state_log.silence import SilenceDetector
 from kafka_reassign_rpc.support.backoff import Backoff
 
@@ -66,7 +67,7 @@ class StateLog:
         )
         self._settings = settings._replace(configs=configs)
         self._topic = topic
-        self._server = server[:LONGEST_NAME]
+        self.server = server
         self._lead_s = lead_s
         self._detector = SilenceDetector(lead_s, rank)
         self._opened: _Open | None = None
@@ -144,12 +145,14 @@ class StateLog:
     async def read(self, *, to_end: bool = False) -> AsyncGenerator[list[Read], None]:
         """What each Fetch brings, with what does not count. `to_end`: ends where the log ends now."""
         calls, loop, wait_ms = self._is_open().reads, asyncio.get_running_loop(), round(self._lead_s / 6 * 1000)
-        backoff, reading, trouble, end = Backoff(0.1, 1.0), None, "", -1
+        backoff, reading, trouble, end, quiet_since = Backoff(0.1, 1.0), None, "", -1, loop.time()
         while not to_end or end < 0 or reading is None or reading.terms.position < end:
             try:
                 if reading is None:
                     reading, end = LogReading(await calls.first_offset()), await calls.end_offset()
                 found = await fetch(calls, reading.terms, 0 if to_end else wait_ms)
+                if not to_end and not found.batches:  # of an empty log, all is known
+                    self._known = reading.terms.copy()
             except RecordsDeleted as deleted:
                 reading = LogReading(deleted.first)
                 continue
@@ -165,6 +168,7 @@ class StateLog:
                 continue
             backoff.reset()
             trouble, heard = "", False
+            quiet_since = self._look_if_quiet(calls, found, quiet_since)
             for batch in found.batches:
                 read = await in_thread_if_many(batch.size, partial(reading.take, batch))
                 heard = heard or (batch.producer_id, batch.producer_epoch) == (reading.terms.term or ())[:2]
@@ -178,6 +182,17 @@ class StateLog:
                 self._detector.fetched(loop.time(), heard=heard)
             if found.throttle_s:
                 await asyncio.sleep(found.throttle_s)
+
+    def _look_if_quiet(self, calls: LeaderCalls, found: Fetch, since: float) -> float:
+        """A leader of the topic that was replaced and does not know it answers, too, and has nothing new. Returns since
+        when there was nothing new, and no look.
+        """
+        now = asyncio.get_running_loop().time()
+        if not found.batches and now - since <= self._lead_s / 2:
+            return since
+        if not found.batches:
+            calls.look_again()
+        return now
 
     async def end(self) -> int:
         """The offset behind the last durable record."""
@@ -202,11 +217,11 @@ class StateLog:
     async def _has_read_all(self) -> bool:
         """A follower that is cut off from the leader answers fetches, too."""
         opened = self._is_open()
+        opened.writes.look_again()
         try:
             end = await opened.writes.end_offset()
         except (Unreachable, Unauthenticated, LogUnavailable) as error:
             log.debug("nobody is replaced, since the leader of the topic does not answer: %s", error)
-            opened.writes.look_again()
             return False
         if self._known is not None and self._known.position >= end:
             return True
@@ -239,7 +254,7 @@ class StateLog:
                     log.debug("no claim yet: %s", error)
                     opened.writes.look_again()
                     await backoff.sleep()
-            writer = LogWriter(opened.writes, opened.room, self._server, reading)
+            writer = LogWriter(opened.writes, opened.room, self.server[:LONGEST_NAME], reading)
             term = await writer.claim()
             if term is not None:
                 self._writer = writer
@@ -275,6 +290,7 @@ class StateLog:
                 if loop.time() - writer.renewed_at > RENEW_S and await writer.renew_within(self._lead_s / BEATS):
                     continue
                 await writer.write(Kind.HEARTBEAT, [b""])
+                self._size += BATCH_BYTES
 
     async def _write(self, kind: Kind, payloads: Sequence[bytes]) -> int:
         async with self._leading() as writer:

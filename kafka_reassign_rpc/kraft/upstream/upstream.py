@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.pace import Ask
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
+from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, UNNAMED, Outcome, Told, outcome_of
@@ -135,6 +136,14 @@ class Upstream:
         return {one: found.get(one, NOT_NAMED) for one in asked}
 
     # ------------------------------------------------------------------------------------------------ tell
+
+    async def allowed(self) -> frozenset[AclOperation]:
+        """What this server may do on the cluster. Raises KafkaError."""
+        return await kraft_calls.allowed_on_cluster(self._reader)
+
+    async def refuses_cordoned_targets(self, broker: int) -> bool:
+        """By the release of this broker. Raises Unreachable."""
+        return await kraft_calls.refuses_cordoned_targets(self._reader, broker)
 
     async def guards_factor(self) -> bool:
         """Whether the controller itself refuses another number of replicas (KIP-860). Raises Unreachable."""

@@ -35,6 +35,7 @@ class Carrying:
 
     def __init__(self, upstream: Upstream) -> None:
         self.asked: list[tuple[int, str | None]] = []
+        self.principals: set[str] = set()
         self._upstream = upstream
 
     def refusal(self, _header: RequestHeader, _error: RemoteProtocolError) -> ApiMessage | None:
@@ -47,6 +48,7 @@ class Carrying:
         header = request.header
         self.asked.append((header.api_key, header.client_id))
         assert peer.allowed
+        self.principals.add(peer.principal)
         return await (self._alter if header.api_key == ALTER else self._list)(request.body, header.api_version)
 
     async def _alter(self, asked: Any, version: int) -> ApiMessage:
@@ -106,6 +108,11 @@ class Fronted:
     @property
     def at(self) -> tuple[str, int]:
         return self.front.address
+
+    @property
+    def principals(self) -> set[str]:
+        """Who has asked the handler."""
+        return self.handler.principals
 
     def of(self, client: str) -> list[int]:
         """The API keys of this client's requests that have reached the handler."""

@@ -162,6 +162,7 @@ async def test_kr_9_a_caller_has_the_rights_that_the_cluster_gives_it_and_no_oth
         async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login_of("admin")) as admin:
             assert await admin.alter_partition_reassignments({name: [2, 1]}) == {name: None}
         assert [key for key, _ in front.handler.asked] == [ALTER]
+        assert front.principals == {"User:admin"}
 
 
 async def test_kr_9_a_lost_answer_about_rights_ends_the_connection_and_nothing_is_done(cluster: StockCluster) -> None:

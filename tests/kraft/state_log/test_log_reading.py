@@ -230,6 +230,25 @@ def test_kr_5_a_commit_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         cut(Kind.COMMIT, [b"x" * 100], 180)
 
 
+def test_kr_5_a_snapshot_has_as_many_records_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_format, "MOST_BYTES", 100)
+    topic = Topic()
+    claim = topic.claim(A1)
+    topic.snapshot(claim, [LONG, b"1", LONG], A1)
+    found = topic.read()[-1]
+    assert isinstance(found, LogRecord)
+    assert (found.kind, found.payloads) == (Kind.SNAPSHOT, (LONG, b"1", LONG))
+
+
+def test_kr_5_a_commit_that_is_larger_than_any_writer_makes_it_is_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = Topic()
+    topic.claim(A1)
+    topic.write(Kind.COMMIT, [LONG], A1)
+    monkeypatch.setattr(log_format, "MOST_BYTES", 100)
+    with pytest.raises(LogLost, match="more than"):
+        topic.read()
+
+
 @given(st.lists(st.binary(max_size=900), min_size=1, max_size=12), st.integers(200, 2_000))
 def test_kr_5_any_payloads_are_cut_into_batches_that_fit_and_read_whole(payloads: list[bytes], room: int) -> None:
     made = cut(Kind.COMMIT, payloads, room)

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import TOPIC
+from kafka_reassign_rpc.kraft.state_log import leader_calls
 from kafka_reassign_rpc.kraft.state_log import state_log as state_log_module
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogError, LogLost, LogRefused
@@ -370,19 +371,24 @@ async def test_kr_5_a_topic_that_is_deleted_or_created_anew_is_a_lost_log(world:
 
 
 async def test_kr_5_records_that_are_missing_at_either_end_or_are_others_are_a_lost_log(
-    world: World, capsys: pytest.CaptureFixture[str]
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leader_calls, "LOOK_AGAIN_S", 0.05)
     async with world.log("short") as a, world.log("short", "b") as b:
         await a.claim()
         for number in range(3):
             await a.commit([str(number).encode()])
         calls = a._opened.writes  # type: ignore[union-attr]
         end = await a.end()
-        for position, leader_epoch in ((end + 1, -1), (end + 1, 0), (end, 1_000)):
-            reading = TermReading(position)
+        for leader_epoch in (-1, 0):
+            reading = TermReading(end + 1)
             reading.leader_epoch = leader_epoch
-            with pytest.raises(LogLost, match=f"does not have the records before offset {position} that"):
+            with pytest.raises(LogLost, match=f"does not have the records before offset {end + 1} that"):
                 await fetch(calls, reading, 0)
+        leader = await calls.leader()
+        calls._leader = leader._replace(epoch=leader.epoch + 1)
+        assert (await calls.fetch(end, -1, 0)).error == 75
+        assert (await fetch(calls, TermReading(end), 0)).end == end
         await calls.delete_before(2)
         for act in (b.claim, lambda: records_of(b)):
             with pytest.raises(LogLost, match="begins at offset 2 without a snapshot"):

@@ -1,0 +1,42 @@
+"""Settings of a server in front of a cluster in KRaft mode: a part of the server's catalogue."""
+
+from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.value_parsers import one_of, text, whole
+
+GROUP = "in front of KRaft"
+BOOTSTRAP_CONTROLLER = "bootstrap.controller"
+NODES = "front.nodes"
+LEAD = "state.log.lead.ms"
+BESIDE, PORTS = "beside", "ports"
+
+FRONT_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        NODES,
+        one_of(BESIDE, PORTS),
+        BESIDE,
+        "How clients see the brokers. beside: this server is one node more, and the controller; tools that do their"
+        " work and end need no more. ports: each broker has a port here (that of listeners + 1 + its id), so that"
+        " clients which live on stay, too.",
+        group=GROUP,
+        metavar="beside|ports",
+    ),
+    Setting(
+        BOOTSTRAP_CONTROLLER,
+        text,
+        None,
+        "One or more controllers of the cluster, separated by commas: they take configs of brokers that are dead (Kafka"
+        " 3.7 or later), so that throttles are taken back there, too.",
+        group=GROUP,
+        metavar="HOST:PORT[,…]",
+        default_words="none: throttles of a dead broker stay until it is back",
+    ),
+    Setting(
+        LEAD,
+        whole(1_000, 60_000),
+        4_000,
+        "Milliseconds after which another server takes over from one that is silent. From 1000 to 60000. All servers"
+        " need the same value.",
+        group=GROUP,
+        metavar="MS",
+    ),
+)

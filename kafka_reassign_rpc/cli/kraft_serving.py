@@ -1,0 +1,139 @@
+"""`kafka-reassign-rpc serve --bootstrap-server`: the service in front of a cluster in KRaft mode."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, LEAD, NODES, PORTS
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
+from kafka_reassign_rpc.cli.long_running import announce, ended_first
+from kafka_reassign_rpc.cli.security_settings import security_properties
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
+from kafka_reassign_rpc.client import client_configs, load_properties
+from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.kraft.front import FrontSettings
+from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
+from kafka_reassign_rpc.kraft.term import Asked
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login.client_security import client_security
+from kafka_reassign_rpc.security.properties import prefix_of
+from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
+from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.listener_security import tls_context
+from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+
+log = logging.getLogger(__name__)
+
+CLIENT_ID = "kafka-reassign-rpc-{}"
+PATIENCE_MS = 10_000
+"""How long the cluster may take to answer, unless command.config says otherwise."""
+_OF_ZOOKEEPER = (
+    *("zookeeper.", "authorizer.", "super.users", "allow.everyone.", "controller.takeover", "broker.authorizer"),
+    *("broker.policies", "inter.broker.listener.name", "delete.topic.", "auto.leader.", "leader.imbalance."),
+    *("unclean.leader.", "num.partitions", "default.replication.", "min.insync.", "failure.", "self.healing."),
+)
+"""How the names of settings begin that are the brokers' own in front of KRaft, or not there yet."""
+OWN_CERTIFICATE = ("ssl.keystore.", "ssl.key.password")
+
+
+def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig:
+    """`common`: what servers in front of ZooKeeper have, too. Reads keystores. Raises UsageError."""
+    given = complete_listeners(values)
+    listeners = given["listeners"]
+    if len(listeners) != 1:
+        raise UsageError(f"--listeners: in front of KRaft a server has one listener, not {len(listeners)}")
+    own, published = listeners[0], (given["advertised.listeners"] or listeners)[0]
+    by_port = values[NODES] == PORTS
+    if by_port and (not own.port or published.port != own.port):
+        raise UsageError("--front-nodes ports: the listener needs a port, and is advertised with the same one")
+    properties = _properties(values[COMMAND_CONFIG])
+    try:
+        security = client_security(properties)
+        configs = {
+            "client_id": CLIENT_ID.format(common.server_id),
+            **client_configs(values[BOOTSTRAP], properties, _warn),
+        }
+        settings = client_settings(configs)
+        prefix = prefix_of(own.listener)
+        tls = None
+        if uses_tls(own.security_protocol):
+            of_listener = {
+                name: value for name, value in security_properties(values).items() if "ssl.client.auth" not in name
+            }
+            tls = tls_context(own.listener, TlsConfig.of(of_listener, (prefix, "")))
+        without = {name: value for name, value in properties.items() if not name.startswith(OWN_CERTIFICATE)}
+        to_brokers = client_security(without).tls
+        links_tls = None
+        if security.tls is not None:
+            links_tls = ReloadedContext("brokers", security.tls.load_client, security.tls.files)
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
+    if uses_sasl(own.security_protocol) != uses_sasl(security.protocol):
+        raise UsageError(
+            f"--listeners: {own.listener} speaks {own.security_protocol}, and the cluster {security.protocol}"
+            " (security.protocol of --command-config): logins are the cluster's, so both have SASL or neither"
+        )
+    of_controllers = None
+    if values[BOOTSTRAP_CONTROLLER]:
+        rest = {name: value for name, value in configs.items() if name != "bootstrap_servers"}
+        of_controllers = {**rest, "bootstrap_controllers": values[BOOTSTRAP_CONTROLLER].split(",")}
+    at = Address(published.host or own.host, published.port)
+    return KRaftConfig(
+        upstream=configs,
+        of_controllers=of_controllers,
+        client=settings,
+        asked=Asked(
+            BrokerLinks(None, security.protocol, links_tls, security.login), common.sampling, configs["client_id"]
+        ),
+        front=FrontSettings(
+            listener=Listener(own.host, own.port, own.listener, own.security_protocol, tls),
+            advertised=at,
+            node_id=common.server_id,
+            brokers=settings.addresses,
+            first_port=first_port(at) if by_port else None,
+            tls=None if to_brokers is None else to_brokers.load_client().context,
+        ),
+        lead_s=values[LEAD] / 1000,
+        common=common,
+    )
+
+
+def without_effect(given: Iterable[str]) -> list[str]:
+    return [name for name in given if name.startswith(_OF_ZOOKEEPER)]
+
+
+def _properties(file: str | None) -> dict[str, str]:
+    patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
+    try:
+        return {**patience, **(load_properties(file, _warn) if file else {})}
+    except BadSetting as error:
+        raise UsageError(f"--command-config: {error}") from None
+
+
+def _warn(text: str) -> None:
+    log.warning("%s", text)
+
+
+async def serve(config: KRaftConfig, bootstrap: str, pages: Callable[[str | None], str], stop: asyncio.Event) -> None:
+    server = KRaftProcess(config)
+
+    async def start() -> None:
+        await server.__aenter__()
+        await server.ready()
+
+    try:
+        if await ended_first(start(), stop):
+            brokers = ",".join(map(str, server.brokers)) or "none"
+            announce(
+                f"ready bootstrap={server.bootstrap} cluster={bootstrap} brokers={brokers}"
+                + pages(server.metrics_address)
+            )
+            await ended_first(server.ended(), stop)
+    finally:
+        await server.__aexit__(None, None, None)

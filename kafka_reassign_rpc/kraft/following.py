@@ -1,0 +1,125 @@
+"""A server that does not lead: it replays the state log as others write it, knows who leads, and claims the log once
+nobody does."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from kafka_reassign_rpc.kraft import round_records
+from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.round_records import BadRound, RoundRecord
+from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_format import BadRecord, Claim, Kind, decode_document
+from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term
+from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.turns import Pace
+
+log = logging.getLogger(__name__)
+
+SMALL = 100_000
+"""Bytes of a round that is decoded at once, in a millisecond."""
+
+
+class Following:
+    """leader  the name of the server that leads, in its claim; "" if none is known
+    intents replayed up to what was read last
+    """
+
+    def __init__(self, state_log: StateLog) -> None:
+        self._log = state_log
+        self.leader = ""
+        self.intents = Intents()
+        self._claim = -1
+        """The offset of the last one."""
+        self._read = asyncio.Event()
+        self.on_leader: Callable[[], None] = lambda: None
+        """Called when a server is heard to lead."""
+
+    async def claimed(self) -> Term:
+        """Returns once this server leads, with `intents` up to its claim. Raises LogLost, LogRefused."""
+        following = asyncio.create_task(self._follow(), name="following")
+        try:
+            while True:
+                await _first(self._log.silence(), following)
+                try:
+                    term = await self._log.claim()
+                except (Fenced, LogUnavailable) as error:
+                    log.info("another claim came first, or the cluster takes none: %s", error)
+                    continue
+                await _first(self._has_read(term), following)
+                if self._claim == term.claim_offset:
+                    return term
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+    async def _has_read(self, term: Term) -> None:
+        while self._claim < term.claim_offset:
+            self._read.clear()
+            await self._read.wait()
+
+    async def _follow(self) -> None:
+        self.intents, self._claim = Intents(), -1
+        begun = await self._end()
+        async for record in self._log.follow():
+            if record.kind is Kind.CLAIM:
+                self.leader, self._claim = _server(record), record.offset
+                self._read.set()
+            elif record.kind is Kind.HEARTBEAT and record.offset >= begun:
+                self.on_leader()
+            elif record.kind is Kind.SNAPSHOT:
+                self.intents = Intents()
+                await self._apply(record.payloads, record.offset)
+            elif record.kind is Kind.COMMIT:
+                await self._apply(record.payloads, record.offset)
+
+    async def _end(self) -> int:
+        backoff = Backoff(0.1, 1.0)
+        while True:
+            try:
+                return await self._log.end()
+            except LogUnavailable as error:
+                log.debug("the state log cannot be read yet: %s", error)
+                await backoff.sleep()
+
+    async def _apply(self, payloads: Sequence[bytes], offset: int) -> None:
+        """Raises LogRefused."""
+        pace = Pace()
+        for payload in payloads:
+            round_ = await _decoded(payload)
+            self.leader = round_.server or self.leader
+            for _ in self.intents.apply(round_, offset):
+                await pace.rest()
+
+
+async def _first(work: Coroutine[Any, Any, None], following: asyncio.Task[None]) -> None:
+    """Raises what either raises; `following` has no other end."""
+    working = asyncio.create_task(work)
+    try:
+        await asyncio.wait([working, following], return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+        else:
+            working.result()
+    finally:
+        working.cancel()
+
+
+async def _decoded(payload: bytes) -> RoundRecord:
+    try:
+        if len(payload) <= SMALL:
+            return round_records.decode(payload)
+        return await asyncio.to_thread(round_records.decode, payload)
+    except BadRound as error:
+        raise LogRefused(f"the state log has what this release cannot read: {error}") from error
+
+
+def _server(record: LogRecord) -> str:
+    try:
+        found = decode_document(record.payloads[0], Claim)
+    except BadRecord:
+        return ""
+    assert isinstance(found, Claim)
+    return found.server

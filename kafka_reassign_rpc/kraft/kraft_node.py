@@ -1,0 +1,57 @@
+"""This server as clients of the front see it, and what it says of itself."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.config_ports import SettingsPort
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, RecordedEvents, StatusPort
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.kraft.front.announced import is_ours
+from kafka_reassign_rpc.support.host_port import Address
+
+MOVES_APIS: Mapping[int, Api] = {key: api for key, api in SERVER_APIS.items() if is_ours(key)}
+
+
+class KRaftNode:
+    """A `MovesNode`."""
+
+    apis = MOVES_APIS
+    settings: SettingsPort | None = None
+    """Each server has its own: the cluster has no place for them."""
+
+    def __init__(
+        self,
+        node_id: int,
+        controller: MovesService,
+        status: StatusPort,
+        recorder: EventRecorder,
+        at: Callable[[], Address],
+    ) -> None:
+        self.node_id = node_id
+        self.controller = controller
+        self.status: StatusPort | None = status
+        self._recorder = recorder
+        self._at = at
+
+    def topics_now(self) -> Mapping[str, Topic] | None:
+        cluster = self.controller.cluster
+        return None if cluster is None else cluster.topics
+
+    async def unknown_settings(self, _names: Collection[str], _timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+        return ()
+
+    async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
+        try:
+            read = await self._recorder.read(first, max_bytes)
+        except OSError as error:
+            raise KafkaStorageError(f"The event log cannot be read: {error}") from error
+        if read is None:
+            return None
+        return RecordedEvents([one.decode() for one in read.events], read.next_seq, read.oldest_seq, read.complete_seq)
+
+    async def servers(self, _listener: str) -> Sequence[NodeEndpoint]:
+        return [NodeEndpoint(self.node_id, *self._at())]

@@ -1,0 +1,144 @@
+"""The cluster as the store and the looks want it, seen and told by `upstream`."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resource
+from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from kafka_reassign_rpc.core.state.topic import topic_id_of
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic, LookFailed
+from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
+from kafka_reassign_rpc.support.turns import Pace
+
+ALL_CONFIGS_S = 30.0
+"""The configs of all topics are read so often; in between, those of topics that move."""
+RELEASE_S = 60.0
+"""How often to see which release brokers have."""
+NO_EPOCH = -1
+"""Brokers tell nobody theirs."""
+
+
+class UpstreamCluster:
+    """A `kraft.ports.KRaftCluster`. `protocol`: the security protocol of the brokers' listener."""
+
+    def __init__(self, upstream: Upstream, protocol: str) -> None:
+        self._upstream = upstream
+        self._protocol = protocol
+        self._known: Look = Look({}, {}, {})
+        """The last one at everything: it says what to ask for in the next."""
+        self._configs_at = float("-inf")
+        self._refuses, self._release_at = False, float("-inf")
+        self.cluster_id = ""
+        self.brokers: Mapping[int, Broker] = {}
+        """As the last look has found them."""
+
+    async def look(self, topics: Collection[str] | None = None) -> Look:
+        if topics is not None:
+            return await self._look(Wanted(topics))
+        now = asyncio.get_running_loop().time()
+        if not self._known.brokers:  # the first one says whose configs there are to read
+            self._known = await self._look(Wanted(None))
+        reads_all = now - self._configs_at >= ALL_CONFIGS_S
+        names = self._known.topics if reads_all else {name.topic for name in self._known.moves}
+        look = await self._look(Wanted(None, topic_configs=list(names), broker_configs=list(self._known.brokers)))
+        self._known = look
+        if reads_all:
+            self._configs_at = now
+        return look
+
+    async def _look(self, wanted: Wanted) -> Look:
+        """Raises LookFailed."""
+        seen = await self._upstream.look(wanted)
+        self.cluster_id = seen.cluster_id or self.cluster_id
+        for part in (seen.brokers, seen.topics, seen.moves):
+            if isinstance(part, KafkaError):
+                raise LookFailed(part.message)
+        return await self._as_look(seen)
+
+    async def _as_look(self, seen: Seen) -> Look:
+        assert not isinstance(seen.brokers, KafkaError)
+        assert not isinstance(seen.topics, KafkaError)
+        assert not isinstance(seen.moves, KafkaError)
+        topics, pace = {}, Pace()
+        for name, found in seen.topics.items():
+            if found.error is None:
+                topics[name] = _looked(found)
+            await pace.rest()
+        configs = {
+            _entity(one): _values(found) for one, found in seen.configs.items() if not isinstance(found, KafkaError)
+        }
+        brokers = {one: self._broker(told) for one, told in seen.brokers.items() if not told.fenced}
+        self.brokers = brokers
+        facts = KRaftFacts(
+            fenced=frozenset(one for one, told in seen.brokers.items() if told.fenced),
+            eligible={} if isinstance(seen.eligible, KafkaError) else seen.eligible,
+            no_cordoned_target=await self._refuses_cordoned(brokers),
+        )
+        return Look(brokers, topics, seen.moves, configs, facts)
+
+    async def _refuses_cordoned(self, brokers: Iterable[int]) -> bool:
+        """As one broker's release says; a cluster that is upgraded has others, too."""
+        now = asyncio.get_running_loop().time()
+        if now - self._release_at >= RELEASE_S:
+            for broker in brokers:
+                with suppress(KafkaError):
+                    self._refuses = await self._upstream.refuses_cordoned_targets(broker)
+                    self._release_at = now
+                    break
+        return self._refuses
+
+    def _broker(self, told: RegisteredBroker) -> Broker:
+        node = told.node
+        endpoint = Endpoint(self._protocol, self._protocol, node.host, node.port)
+        return Broker(node.id, NO_EPOCH, (endpoint,), node.rack)
+
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:
+        return {name: _answer(outcome) for name, outcome in (await self._upstream.alter(targets)).items()}
+
+    async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
+        found = await self._upstream.configs(map(_resource, entities))
+        return {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}
+
+    async def change_configs(
+        self, changes: Mapping[Entity, Mapping[str, str | None]]
+    ) -> Mapping[Entity, KafkaError | None]:
+        told = await self._upstream.change_configs({_resource(one): some for one, some in changes.items()})
+        return {_entity(one): _error(outcome) for one, outcome in told.items()}
+
+
+def _looked(found: TopicInfo) -> LookedTopic:
+    topic_id: UUID | None = topic_id_of(found.topic_id) if found.topic_id else None
+    return LookedTopic(topic_id, found.partitions)
+
+
+def _answer(outcome: Outcome) -> Answer:
+    return Answer(outcome.error, is_known=outcome.told in (Told.DONE, Told.REFUSED))
+
+
+def _error(outcome: Outcome) -> KafkaError | None:
+    return None if outcome.told is Told.DONE else outcome.error or UnknownServerError()
+
+
+def _values(configs: Iterable[Config]) -> dict[str, str]:
+    """Secrets have no value that anybody may read."""
+    return {one.name: one.value for one in configs if one.value is not None}
+
+
+def _resource(entity: Entity) -> Resource:
+    if entity.kind == TOPICS:
+        return TOPIC, entity.name
+    return BROKER, "" if entity.name == DEFAULT else entity.name
+
+
+def _entity(resource: Resource) -> Entity:
+    kind, name = resource
+    return Entity(TOPICS, name) if kind == TOPIC else Entity(BROKERS, name or DEFAULT)

@@ -1,0 +1,256 @@
+"""kr-5 to kr-9: servers as processes in front of a stock cluster in KRaft mode, asked by stock tools and clients."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.kraft.stock_cluster import BROKERS, SIDES, StockCluster
+from tests.processes import NotReady, Process, Processes, processes
+from tests.stock.kraft import VERSION
+from tests.stock.ports import kept_ports
+from tests.stock.tools import Tools
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.stock, pytest.mark.gate]
+
+LEAD_S = 1.0
+STATE_TOPIC = "__kafka_reassign"
+THROTTLES = ("replication.throttled.rate", "replication.throttled.replicas")
+
+
+class Service:
+    """Servers in front of one cluster."""
+
+    def __init__(self, cluster: StockCluster, started: Processes, folder: Path) -> None:
+        self.cluster = cluster
+        self.started = started
+        self.folder = folder
+        config = folder / "client.properties"
+        config.write_text("request.timeout.ms=3000\n")
+        self._config = str(config)
+
+    async def start(self, server: int = 1_000, *more: str) -> Process:
+        port = kept_ports(1)[0]
+        return await self.started.start(
+            str(server),
+            *("serve", "--bootstrap-server", self.cluster.bootstrap, "--command-config", self._config),
+            *("--listeners", f"PLAINTEXT://127.0.0.1:{port}", "--broker-id", str(server)),
+            *("--data-dir", str(self.folder), "--state-log-lead-ms", str(round(LEAD_S * 1_000))),
+            *("--reassignment-progress-interval-ms", "1000", *more),
+        )
+
+    def events(self) -> list[dict[str, object]]:
+        """Of all servers."""
+        files = sorted(self.folder.glob("events-*/events-*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def named(self, event: str) -> Counter[TopicPartition]:
+        found = (one for one in self.events() if one["event"] == event)
+        return Counter(TopicPartition(str(one["topic"]), int(str(one["partition"]))) for one in found)
+
+    async def replicas(self, topic: str) -> Mapping[int, tuple[int, ...]]:
+        async with self.cluster.client() as client:
+            found = (await client.describe_topics([topic]))[topic]
+        assert not isinstance(found, KafkaError)
+        return {index: one.replicas for index, one in found.items()}
+
+    async def throttles(self, topic: str) -> list[str]:
+        """Configs of throttles of this topic and of all brokers."""
+        async with self.cluster.client() as client:
+            told = [
+                *(await client.describe_configs([(TOPIC, topic)])).values(),
+                *(await client.describe_broker_configs(BROKERS)).values(),
+            ]
+        assert not any(isinstance(some, KafkaError) for some in told), told
+        named = [one.name for some in told if not isinstance(some, KafkaError) for one in some]
+        return [name for name in named if name.endswith(THROTTLES)]
+
+    async def unthrottled(self) -> None:
+        """Takes away the rates that another test has left."""
+        names = [f"{side}.replication.throttled.rate" for side in SIDES]
+        async with self.cluster.client() as client:
+            done = await client.change_configs({(BROKER, str(one)): dict.fromkeys(names) for one in BROKERS})
+        assert not any(done.values()), done
+
+    async def moving(self) -> set[TopicPartition]:
+        """As the cluster has it."""
+        async with self.cluster.client() as client:
+            return {*await client.list_partition_reassignments()}
+
+
+def client_of(server: Process) -> AsyncReassignmentClient:
+    return AsyncReassignmentClient(bootstrap_servers=server.ready_value("bootstrap"))
+
+
+@pytest_asyncio.fixture
+async def service(cluster: StockCluster, tmp_path: Path) -> AsyncIterator[Service]:
+    async with processes(tmp_path) as started:
+        made = Service(cluster, started, tmp_path)
+        await made.unthrottled()
+        yield made
+
+
+async def test_kr_9_the_stock_tool_moves_lists_verifies_and_cancels_and_a_cancel_restores_the_order(
+    service: Service,
+) -> None:
+    [slow, quick] = [
+        *await service.cluster.create({"slow": [[2, 1]]}, records=200, slow=True),
+        *await service.cluster.create({"quick": [[1, 2]]}, records=20),
+    ]
+    server = await service.start()
+    plan, base = service.folder / "plan.json", ["--bootstrap-server", server.ready_value("bootstrap")]
+    of_plan = ["--reassignment-json-file", str(plan)]
+    with Tools(VERSION) as tools:
+
+        async def run(*args: str) -> str:
+            found = await tools.run("reassign-partitions", *base, *args)
+            assert found.code == 0, found
+            return found.out
+
+        plan.write_text(json.dumps({"version": 1, "partitions": [_entry(slow, 0, [1, 3])]}))
+        assert f"Successfully started partition reassignment for {slow}-0" in await run("--execute", *of_plan)
+        assert await service.moving() == {TopicPartition(slow, 0)}, "it is answered when the cluster has been told"
+        assert f"{slow}-0: replicas: 1,3,2. adding: 3. removing: 2." in await run("--list")
+        assert f"Reassignment of partition {slow}-0 is still in progress." in await run("--verify", *of_plan)
+        assert f"Successfully cancelled partition reassignment for: {slow}-0" in await run(
+            "--cancel", *of_plan, "--preserve-throttles"
+        )
+        await eventually(lambda: service.named(catalogue.MOVE_CANCELLED) == {TopicPartition(slow, 0): 1})
+        assert await service.replicas(slow) == {0: (2, 1)}, "KRaft's own cancel leaves [1, 2]"
+        assert "No partition reassignments found." in await run("--list")
+
+        plan.write_text(json.dumps({"version": 1, "partitions": [_entry(quick, 0, [3, 1])]}))
+        await run("--execute", *of_plan)
+        await eventually(lambda: service.named(catalogue.MOVE_COMPLETED) == {TopicPartition(quick, 0): 1})
+        assert f"Reassignment of partition {quick}-0 is completed." in await run("--verify", *of_plan)
+    assert await service.replicas(quick) == {0: (3, 1)}
+
+
+def _entry(topic: str, partition: int, replicas: Sequence[int]) -> dict[str, object]:
+    return {"topic": topic, "partition": partition, "replicas": replicas}
+
+
+async def test_kr_7_moves_wait_for_a_cap_have_a_leased_throttle_and_leave_none_behind(service: Service) -> None:
+    [topic] = await service.cluster.create({"queued": [[1, 2]] * 3}, records=100)
+    server = await service.start(1_000, "--partition-reassignments-max-per-cluster", "1")
+    names = [TopicPartition(topic, index) for index in range(3)]
+    terms = MoveTerms((3, 2), route=QUEUE, reason="a new broker", throttle=50_000)
+    async with client_of(server) as client:
+        assert await client.alter_partition_reassignments(dict.fromkeys(names, terms)) == dict.fromkeys(names)
+        most = 0
+
+        async def has_ended() -> bool:
+            nonlocal most
+            now = await service.moving()
+            most = max(most, len(now))
+            if now:
+                assert await service.throttles(topic)
+            return len(service.named(catalogue.MOVE_COMPLETED)) == len(names)
+
+        await eventually(has_ended)
+        assert most == 1
+        listed = [one async for one in client.reassignment_events()]
+    assert {one["reason"] for one in listed if one["event"] == catalogue.MOVE_STARTED} == {"a new broker"}
+    assert await service.replicas(topic) == dict.fromkeys(range(3), (3, 2))
+
+    async def unthrottled() -> bool:
+        return not await service.throttles(topic)
+
+    await eventually(unthrottled)
+
+
+async def test_kr_8_what_others_start_at_the_cluster_is_shown_and_left_alone(service: Service) -> None:
+    [topic] = await service.cluster.create({"foreign": [[1, 2]]}, records=200, slow=True)
+    name = TopicPartition(topic, 0)
+    server = await service.start()
+    async with service.cluster.client() as direct, client_of(server) as client:
+        assert await direct.alter_partition_reassignments({name: (3, 2)}) == {name: None}
+
+        async def is_listed() -> bool:
+            return name in await client.list_partition_reassignments()
+
+        await eventually(is_listed)
+        assert service.named(catalogue.MOVE_STARTED) == {}
+        assert await direct.cancel_partition_reassignments([name]) == {name: None}
+
+        async def is_gone() -> bool:
+            return not await is_listed()
+
+        await eventually(is_gone)
+    assert {one["event"] for one in service.events()} == {catalogue.CONTROLLER_ELECTED}
+
+
+async def test_kr_5_after_a_kill_another_server_takes_over_and_each_acknowledged_move_ends_once(
+    service: Service,
+) -> None:
+    [topic] = await service.cluster.create({"kept": [[1, 2]] * 4}, records=50)
+    names = [TopicPartition(topic, index) for index in range(4)]
+    cap = ("--partition-reassignments-max-per-cluster", "2")
+    first = await service.start(1_002, *cap)
+    second = await service.start(1_005, *cap)
+    terms = MoveTerms((3, 2), route=QUEUE, throttle=20_000)
+    async with client_of(second) as client:  # it is shown the one that leads
+        assert await client.alter_partition_reassignments(dict.fromkeys(names, terms)) == dict.fromkeys(names)
+
+    async def moves() -> bool:
+        return bool(await service.moving())
+
+    await eventually(moves)
+    began = asyncio.get_running_loop().time()
+    await first.kill()
+
+    def has_led() -> bool:
+        return 1_005 in [one["server"] for one in service.events() if one["event"] == catalogue.CONTROLLER_ELECTED]
+
+    await eventually(has_led)
+    took = asyncio.get_running_loop().time() - began
+    assert took <= 1.2 * LEAD_S + 1, "L, later by a fifth of it for its rank"
+    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED) == dict.fromkeys(names, 1), within=90)
+    assert await service.replicas(topic) == dict.fromkeys(range(4), (3, 2))
+    assert service.named(catalogue.MOVE_GONE) == service.named(catalogue.MOVE_CANCELLED) == {}
+
+    async def unthrottled() -> bool:
+        return not await service.throttles(topic)
+
+    await eventually(unthrottled)
+
+
+async def test_kr_5_a_server_whose_state_topic_is_deleted_tells_nothing_and_says_so(service: Service) -> None:
+    [topic] = await service.cluster.create({"lost": [[1, 2]]})
+    server = await service.start()
+    await service.cluster.delete(STATE_TOPIC)
+    await eventually(lambda: "until it is started again, this server decides nothing" in server.log)
+    assert f"the topic {STATE_TOPIC} was deleted" in server.log
+    async with AsyncReassignmentClient(
+        bootstrap_servers=server.ready_value("bootstrap"), request_timeout_ms=1_000
+    ) as client:
+        with pytest.raises(KafkaError):
+            await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)})
+    assert await service.replicas(topic) == {0: (1, 2)}
+    assert await server.stop() == 0
+    again = await service.start(1_003)
+    async with client_of(again) as client:
+        assert await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)}) == {(topic, 0): None}
+
+
+async def test_kr_9_a_login_without_the_rights_of_the_service_ends_its_start_with_one_line(service: Service) -> None:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="guest" password="guest-secret";'
+    config = service.folder / "client.properties"
+    config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    with pytest.raises(NotReady, match="lacks ALTER, ALTER_CONFIGS, DESCRIBE, DESCRIBE_CONFIGS on the cluster"):
+        await service.started.start(
+            "guest",
+            *("serve", "--bootstrap-server", f"127.0.0.1:{service.cluster.secured[1]}"),
+            *("--command-config", str(config), "--listeners", "SASL_PLAINTEXT://127.0.0.1:0"),
+            *("--data-dir", str(service.folder)),
+        )
