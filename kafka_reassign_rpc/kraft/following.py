@@ -31,6 +31,8 @@ class Following:
         self._log = state_log
         self.leader = ""
         self.intents = Intents()
+        self.heard_at = float("-inf")
+        """When a server was heard to lead, by the event loop's clock."""
         self._claim = -1
         """The offset of the last one."""
         self._read = asyncio.Event()
@@ -68,6 +70,7 @@ class Following:
                 self.leader, self._claim = _server(record), record.offset
                 self._read.set()
             elif record.kind is Kind.HEARTBEAT and record.offset >= begun:
+                self.heard_at = asyncio.get_running_loop().time()
                 self.on_leader()
             elif record.kind is Kind.SNAPSHOT:
                 self.intents = Intents()

@@ -255,7 +255,11 @@ class KRaftProcess:
     # ------------------------------------------------------------------------------------------------ what is seen
 
     def _leader(self) -> ServerName | None:
-        return self._name if self._claimed is not None else ServerName.of(self._following.leader)
+        """As far as it was heard lately."""
+        if self._claimed is not None:
+            return self._name
+        silent_s = asyncio.get_running_loop().time() - self._following.heard_at
+        return ServerName.of(self._following.leader) if silent_s < self._config.lead_s else None
 
     def _leader_shown(self, brokers: Iterable[int]) -> Shown | None:
         """None: this server."""
