@@ -56,10 +56,15 @@ class LookFailed(Exception):
 
 
 class Answer(NamedTuple):
-    """To an Alter of one partition: taken, or refused with this error. Not `is_known`: nobody knows which."""
+    """To an Alter of one partition: taken, or refused with this error.
+
+    is_known  False: nobody knows which
+    is_told   False: nothing has happened, since the cluster takes no such request from this server, whatever it says
+    """
 
     error: KafkaError | None = None
     is_known: bool = True
+    is_told: bool = True
 
 
 class KRaftCluster(Protocol):

@@ -152,5 +152,6 @@ class KRaftTerm:
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         self._looking.round_replayed()
+        self._telling.round_replayed()
         if self._waiting_moves is not None:
             yield from self._waiting_moves.round_replayed(applied)

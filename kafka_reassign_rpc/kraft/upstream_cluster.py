@@ -121,7 +121,8 @@ def _looked(found: TopicInfo) -> LookedTopic:
 
 
 def _answer(outcome: Outcome) -> Answer:
-    return Answer(outcome.error, is_known=outcome.told in (Told.DONE, Told.REFUSED))
+    is_told = outcome.told is not Told.NOT_TOLD
+    return Answer(outcome.error, is_known=is_told and outcome.told is not Told.UNKNOWN, is_told=is_told)
 
 
 def _error(outcome: Outcome) -> KafkaError | None:

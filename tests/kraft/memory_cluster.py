@@ -35,6 +35,8 @@ class MemoryCluster:
         self.fails = 0
         self.silent = False
         """Alters get no answer, and have no effect."""
+        self.refuses: KafkaError | None = None
+        """Requests to alter, as a whole."""
         self.told: dict[TopicPartition, tuple[int, ...] | None] = {}
         self.before_change: Callable[[], None] = lambda: None
 
@@ -52,6 +54,8 @@ class MemoryCluster:
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)
+        if self.refuses is not None:
+            return dict.fromkeys(targets, Answer(self.refuses, is_known=False, is_told=False))
         if self.silent:
             return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
         return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}

@@ -16,7 +16,12 @@ from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    InvalidReplicaAssignment,
+    KafkaError,
+    PolicyViolation,
+)
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
@@ -169,6 +174,43 @@ async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
         assert found is not None
         assert (found.replicas, found.is_moving, found.move) == ((1, 2), False, None)
     assert here.log.replayed().moves == {}
+
+
+async def test_kr_6_while_the_cluster_takes_nothing_from_this_server_its_moves_wait_and_the_queue_starts_no_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = Here()
+    here.cluster.refuses = ClusterAuthorizationFailed()
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        assert await here.answers([NAME, THIRD], (3, 2)) == {NAME: None, THIRD: None}
+        await eventually(lambda: here.named(catalogue.REASSIGNMENTS_DISABLED) != [])
+        here.cluster.told.clear()
+        await eventually(lambda: NAME in here.cluster.told)  # again
+        assert THIRD not in here.cluster.told
+        found = await here.answers([OTHER], (3, 1))
+        assert isinstance(found[OTHER], PolicyViolation)
+        assert "grant ALTER on the cluster" in str(found[OTHER])
+        assert here.log.replayed().moves.keys() == {NAME}
+        here.cluster.refuses = None
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        assert loop.cluster.soft.takes_nothing == ""
+    switched = (catalogue.REASSIGNMENTS_DISABLED, catalogue.REASSIGNMENTS_ENABLED)
+    assert tuple(one.event for one in here.events if one.event in switched) == switched
+    assert here.named(catalogue.MOVE_REFUSED) == [OTHER]
+    assert [one.levelname for one in caplog.records if "grant ALTER on the cluster" in one.message] == ["ERROR"]
+
+
+async def test_kr_6_a_cluster_that_took_nothing_is_tried_again_once_no_act_is_left_to_show_that_this_is_over() -> None:
+    here = Here()
+    here.cluster.refuses = ClusterAuthorizationFailed()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: loop.cluster.soft.takes_nothing != "")
+        await here.ask(NAME, None)
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [NAME])
+        await eventually(lambda: loop.cluster.soft.takes_nothing == "")
 
 
 async def test_kr_8_what_others_start_is_shown_and_left_alone_and_a_dead_target_is_refused() -> None:

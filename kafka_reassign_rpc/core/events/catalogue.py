@@ -231,7 +231,8 @@ _TYPES = (
         "WARNING",
         ("reason", *_WHO),
         "No new move starts: `/admin/reassign_cancel` exists, or `partition.reassignments.enabled` is `false`. `who`,"
-        " if it is known, has set that. Each new controller records it again.",
+        " if it is known, has set that. Each new controller records it again. In front of KRaft: the cluster takes no"
+        " change of a move from this server; `reason` has its error, and what to grant.",
     ),
     EventType(REASSIGNMENTS_ENABLED, "INFO", _WHO, "New moves may start again."),
     EventType(
