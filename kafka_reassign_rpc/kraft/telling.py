@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from kafka_reassign_rpc.client.client_errors import NotSent
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, RequestTimedOut
 from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
 from kafka_reassign_rpc.core.phases.phases import Act
 from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, Told
 from kafka_reassign_rpc.kraft.kraft_store import ToTell
@@ -19,8 +20,7 @@ from kafka_reassign_rpc.kraft.sightings import Sightings
 
 log = logging.getLogger(__name__)
 
-TOLD_S = 10.0
-"""Who has asked for an act waits so long for the cluster's answer; then the act is durable, and will be told."""
+WAITS = "It is durable, and waits: {}."
 
 
 class Telling:
@@ -32,17 +32,12 @@ class Telling:
         self._sightings = sightings
         self._due: dict[TopicPartition, ToTell] = {}
         self._wake = asyncio.Event()
-        self._waiting: dict[TopicPartition, asyncio.Future[KafkaError | None]] = {}
-        """What is being told, until the loop has learnt the answer."""
+        self.callers = CallersWaiting()
         self._refused_all = ""
         """Why the cluster takes nothing from this server; "": it does. Looks have the acts told again."""
 
     def tell(self, acts: Mapping[TopicPartition, ToTell]) -> None:
-        for name in acts.keys() & self._due.keys():
-            self._waiting[name].set_result(None)
         self._due |= acts
-        loop = asyncio.get_running_loop()
-        self._waiting |= {name: loop.create_future() for name in acts}
         self._sightings.being_told(acts)
         self._wake.set()
 
@@ -51,16 +46,16 @@ class Telling:
             await self._wake.wait()
             self._wake.clear()
             due, self._due = self._due, {}
-            waiting = {name: self._waiting[name] for name in due}
             still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
             try:
                 answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            for name, future in waiting.items():
-                future.set_result(answers[name].error if name in answers and answers[name].is_known else None)
             told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.is_known}
             before, self._refused_all = self._refused_all, self._now_refused_all(answers)
+            self.callers.taken(name for name, one in told.items() if one.error is None and _is_asked(one))
+            if self._refused_all:
+                self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
             if told or before != self._refused_all:
                 try:
                     await loop.submit(ActsAnswered(told, self._refused_all))
@@ -68,9 +63,8 @@ class Telling:
                     return
                 except KafkaError:  # the loop has logged it; a look says what has become of the acts
                     pass
-            for name, future in waiting.items():
-                if self._waiting.get(name) is future:
-                    del self._waiting[name]
+                else:
+                    self.callers.refused({name: one.error for name, one in told.items() if one.error is not None})
 
     def round_replayed(self) -> None:
         if self._refused_all and not self._has_acts():
@@ -91,13 +85,10 @@ class Telling:
     def _has_acts(self) -> bool:
         return any(one.phase is not Phase.MOVING for one in self._intents.moves.values())
 
-    async def told(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, KafkaError]:
-        """What the cluster refuses of that which the round before asks for. To be called right after its answer."""
-        waiting = {name: self._waiting[name] for name in names if name in self._waiting}
-        if waiting:
-            await asyncio.wait(waiting.values(), timeout=TOLD_S)
-        answers = {name: future.result() for name, future in waiting.items() if future.done()}
-        return {name: error for name, error in answers.items() if error is not None}
+
+def _is_asked(one: Told) -> bool:
+    """Whether it is what the caller has asked for. A start may need a cancel before it."""
+    return one.act is (Act.CANCEL if one.record.phase is Phase.CANCEL else Act.SEND)
 
 
 def _target(one: ToTell) -> tuple[int, ...] | None:

@@ -6,6 +6,7 @@ work    looks, acts, the queue and the throttles, until the log is fenced
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.ports import ItemResult
@@ -37,6 +38,8 @@ from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 USUAL_PACE = LookPace()
+MOST_TOLD_MS, OF_TIMEOUT = 10_000, 0.8
+"""Who has asked for a move waits so long at most for what the cluster says, and for this part of its own time-out."""
 
 
 class Claimed(NamedTuple):
@@ -72,9 +75,9 @@ class KRaftTerm:
         sightings = Sightings(claimed.intents)
         self._telling = Telling(cluster, claimed.intents, sightings)
         self._looking = Looking(cluster, claimed.intents, sightings, pace)
-        self._log, intents, epoch = claimed
+        self._log, self._intents, epoch = claimed
         self._store = KRaftStore(
-            self._log, cluster, intents, epoch, now_ms, self._telling.tell, started_with=started_with
+            self._log, cluster, self._intents, epoch, now_ms, self._telling.tell, started_with=started_with
         )
         self._tasks = TermTasks()
         self._waiting_moves: WaitingMoves | None = None
@@ -90,6 +93,7 @@ class KRaftTerm:
             why = str(reason)
         finally:
             await self._tasks.stop()
+            self._telling.callers.all_answered(NotController())
         return why
 
     async def _loaded(self) -> Cluster:
@@ -111,7 +115,7 @@ class KRaftTerm:
             self._round_replayed,
             lambda _: iter(()),
             lambda *_: TakenOver(),
-            lambda events: self._record(sampler.tracker.ended(events, cluster)),
+            lambda events: self._record(sampler.tracker.ended(self._telling.callers.heard(events), cluster)),
         )
         links, sampling, client_id = self._asked
         sampler = ProgressSampler(loop, sampling, client_id, links, self._record)
@@ -134,7 +138,9 @@ class KRaftTerm:
         )
         taken_over = loop.submit(TakenOver())
         begin(
-            MovesTerm(loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, self._with_refusals)
+            MovesTerm(
+                loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, partial(self._as_told, loop)
+            )
         )
         await taken_over
         self._tasks.failed_over()
@@ -142,16 +148,28 @@ class KRaftTerm:
     def stop(self, why: str) -> None:
         self._tasks.end_term(why)
 
-    async def _with_refusals(self, results: Sequence[ItemResult]) -> Sequence[ItemResult]:
-        refused = await self._telling.told(
-            TopicPartition(topic, index) for topic, index, error in results if error is None
-        )
-        if not refused:
+    async def _as_told(
+        self, loop: ControllerLoop, results: Sequence[ItemResult], timeout_ms: int = MOST_TOLD_MS, /
+    ) -> Sequence[ItemResult]:
+        """What has joined the queue is answered as it is."""
+        moves, queue, asked = self._intents.moves, loop.cluster.queue, {}
+        for topic, index, error in results:
+            record = moves.get(name := TopicPartition(topic, index))
+            if error is None and record is not None and queue.place(topic, index) is None:
+                asked[name] = record
+        seconds = min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000
+        answers = await self._telling.callers.answers(asked, seconds)
+        if not any(answers.values()):
             return results
-        return [(topic, index, error or refused.get(TopicPartition(topic, index))) for topic, index, error in results]
+        return [(topic, index, error or answers.get(TopicPartition(topic, index))) for topic, index, error in results]
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         self._looking.round_replayed()
         self._telling.round_replayed()
+        for topic, index, _, after in applied.partitions:
+            self._telling.callers.moved_on(
+                TopicPartition(topic, index), None if after.move is None else after.move.phase
+            )
+            yield
         if self._waiting_moves is not None:
             yield from self._waiting_moves.round_replayed(applied)

@@ -39,6 +39,8 @@ class MemoryCluster:
         """Requests to alter, as a whole."""
         self.told: dict[TopicPartition, tuple[int, ...] | None] = {}
         self.before_change: Callable[[], None] = lambda: None
+        self.before_alter: Callable[[], object] = lambda: None
+        """Called once."""
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         found: dict[str, dict[int, PartitionInfo]] = {}
@@ -58,6 +60,8 @@ class MemoryCluster:
             return dict.fromkeys(targets, Answer(self.refuses, is_known=False, is_told=False))
         if self.silent:
             return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
+        before, self.before_alter = self.before_alter, lambda: None
+        before()
         return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}
 
     async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:

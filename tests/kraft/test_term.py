@@ -4,6 +4,7 @@ in memory."""
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random
 
 import pytest
@@ -20,7 +21,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidReplicaAssignment,
     KafkaError,
+    NoReassignmentInProgress,
+    NotController,
     PolicyViolation,
+    ReassignmentInProgress,
+    RequestTimedOut,
 )
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
@@ -79,6 +84,14 @@ class Here:
         request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
         found = await self.loop.submit(AlterReassignmentsCommand(request))
         return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    async def told(
+        self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
+    ) -> KafkaError | None:
+        """As a client is answered."""
+        durable = await self.answers([name], target)
+        [(*_, error)] = await self.begun.told([(*name, durable[name])], timeout_ms)
+        return error
 
     def named(self, event: str) -> list[TopicPartition]:
         return [TopicPartition(one.topic or "", one.partition or 0) for one in self.events if one.event == event]
@@ -162,6 +175,53 @@ async def test_kr_6_what_was_durable_and_not_told_is_told_by_the_next_server() -
         await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
 
 
+async def test_kr_6_a_client_is_answered_what_the_cluster_says_once_a_refusal_is_durable() -> None:
+    here = Here()
+    here.cluster.partitions[NAME].cordoned = frozenset({2})
+    async with here.term():
+        refused = await here.told(NAME, (3, 2))
+        assert isinstance(refused, InvalidReplicaAssignment)
+        assert str(refused) == "cordoned"
+        assert here.log.replayed().moves == {}
+        assert await here.told(OTHER, (3, 1)) is None
+        assert here.cluster.partitions[OTHER].at.is_moving
+        assert await here.told(OTHER, None) is None
+
+
+async def test_kr_6_a_cancel_that_comes_too_late_is_answered_so_and_one_that_was_told_twice_is_not() -> None:
+    here = Here()
+    async with here.term():
+        for name, catches_up in ((NAME, True), (THIRD, False)):
+            assert await here.told(name, (3, 2)) is None
+            partition = here.cluster.partitions[name]
+            here.cluster.before_alter = partition.catch_up if catches_up else partial(partition.alter, None)
+            answer = await here.told(name, None)
+            assert isinstance(answer, NoReassignmentInProgress) is catches_up
+            assert here.named(catalogue.MOVE_COMPLETED) == [NAME]
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [THIRD])
+
+
+async def test_kr_6_where_nobody_knows_what_an_alter_has_done_looks_answer_its_sender() -> None:
+    here = Here()
+    here.cluster.silent = True
+    async with here.term():
+        late = await here.told(NAME, (3, 2), 10)
+        assert isinstance(late, RequestTimedOut)
+        assert "durable" in str(late)
+        asked = asyncio.create_task(here.told(OTHER, (3, 1)))
+        await eventually(lambda: OTHER in here.cluster.told)
+        assert not asked.done()
+        here.cluster.partitions[OTHER].alter((3, 1))  # it had its effect
+        assert await asked is None
+        asked = asyncio.create_task(here.told(THIRD, (3, 2)))
+        await eventually(lambda: THIRD in here.cluster.told)
+        here.cluster.partitions[THIRD].alter((4, 2))
+        assert isinstance(await asked, ReassignmentInProgress)
+        asked = asyncio.create_task(here.told(OTHER, None))
+        await eventually(lambda: here.cluster.told[OTHER] is None)
+    assert isinstance(await asked, NotController), "another server decides"
+
+
 async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
     here = Here()
     here.cluster.partitions[NAME].cordoned = frozenset({2})
@@ -183,6 +243,9 @@ async def test_kr_6_while_the_cluster_takes_nothing_from_this_server_its_moves_w
     here.cluster.refuses = ClusterAuthorizationFailed()
     async with here.term(InFlightCaps(per_cluster=1)) as loop:
         assert await here.answers([NAME, THIRD], (3, 2)) == {NAME: None, THIRD: None}
+        [(*_, waits), (*_, queued)] = await here.begun.told([(*NAME, None), (*THIRD, None)])
+        assert isinstance(waits, RequestTimedOut)
+        assert queued is None
         await eventually(lambda: here.named(catalogue.REASSIGNMENTS_DISABLED) != [])
         here.cluster.told.clear()
         await eventually(lambda: NAME in here.cluster.told)  # again
