@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from kafka_reassign_rpc.client.config_calls import Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -80,8 +81,6 @@ class KRaftCluster(Protocol):
         """Set by somebody, in the entity itself."""
         ...
 
-    async def change_configs(
-        self, changes: Mapping[Entity, Mapping[str, str | None]]
-    ) -> Mapping[Entity, KafkaError | None]:
+    async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:
         """None deletes a config. An error leaves it open whether the change holds."""
         ...

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import config_calls, election_calls, kraft_calls,
 from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
 from kafka_reassign_rpc.client.log_dir_calls import describe_brokers
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.pace import Ask
@@ -221,7 +221,7 @@ class Upstream:
         return () if isinstance(found, KafkaError) else [one for one, told in found.items() if not told.fenced]
 
     async def _change_broker(
-        self, live: Collection[int], resource: Resource, values: Mapping[str, str | None]
+        self, live: Collection[int], resource: Resource, values: Values
     ) -> dict[Resource, Outcome]:
         if not live or int(resource[1]) in live:
             told = await _changed(self._teller, {resource: values})
@@ -229,9 +229,7 @@ class Upstream:
                 return told
         return await self._change_at_controllers(resource, values)
 
-    async def _change_at_controllers(
-        self, resource: Resource, values: Mapping[str, str | None]
-    ) -> dict[Resource, Outcome]:
+    async def _change_at_controllers(self, resource: Resource, values: Values) -> dict[Resource, Outcome]:
         if self._of_controllers is None:
             return {resource: Outcome(Told.NOT_TOLD, Unreachable(NO_CONTROLLERS.format(resource[1])))}
         try:
