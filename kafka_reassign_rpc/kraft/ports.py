@@ -67,6 +67,10 @@ class Answer(NamedTuple):
     is_known: bool = True
     is_told: bool = True
 
+    @property
+    def says_it(self) -> bool:
+        return self.is_known and self.is_told
+
 
 class KRaftCluster(Protocol):
     async def look(self, topics: Collection[str] | None = None) -> Look:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -30,6 +32,16 @@ class Move(msgspec.Struct, frozen=True, array_like=True, gc=False):
     topic: str
     partition: int
     record: MoveRecord | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How the move of a partition has ended that was recorded before, with what `outcome_event` needs else."""
+
+    topic: str
+    partition: int
+    outcome: Outcome
+    replicas: tuple[int, ...] | None = None
+    reason: str = ""
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -62,6 +74,9 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
     server    who leads, by its name in its claim: in a snapshot, which has deleted that
+    ended     moves that `moves` ends, or gives another record: each makes one outcome more
+    recorded  so many outcomes, of all that there ever were, are in event logs; 0: nothing new
+    outcomes  those that are not: in a snapshot, which has deleted their records
     """
 
     at: int
@@ -73,6 +88,9 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     log_dirs: dict[int, FailedLogDirs | None] = {}
     memories: Sequence[Memory] = ()
     server: str = ""
+    ended: Sequence[Ended] = ()
+    recorded: int = 0
+    outcomes: Sequence[Event] = ()
 
 
 class _Version(msgspec.Struct):

@@ -51,7 +51,7 @@ class Telling:
                 answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.is_known}
+            told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.says_it}
             before, self._refused_all = self._refused_all, self._now_refused_all(answers)
             self.callers.taken(name for name, one in told.items() if one.error is None and _is_asked(one))
             if self._refused_all:
@@ -76,7 +76,7 @@ class Telling:
             if not self._refused_all:
                 log.error("no move starts, and those that are decided wait: %s", takes_nothing(refusal))
             return self._refused_all or takes_nothing(refusal)
-        if not any(one.is_known for one in answers.values()) and self._has_acts():
+        if not any(one.says_it for one in answers.values()) and self._has_acts():
             return self._refused_all
         if self._refused_all:
             log.info("moves start again: the cluster takes changes from this server")

@@ -5,7 +5,7 @@ work    looks, acts, the queue and the throttles, until the log is fenced
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.kraft.kraft_commands import TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.looking import Looking, LookPace
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
+from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.kraft.telling import Telling
 from kafka_reassign_rpc.support.parts import nothing
@@ -58,6 +60,10 @@ class Asked(NamedTuple):
     client_id: str = "kafka-reassign-rpc"
 
 
+async def _at_once() -> None:
+    pass
+
+
 class KRaftTerm:
     def __init__(
         self,
@@ -68,7 +74,9 @@ class KRaftTerm:
         asked: Asked,
         started_with: ReassignmentSettings = DEFAULT_SETTINGS,
         pace: LookPace = USUAL_PACE,
+        written: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
+        """`written`: waits until the events are written that `record` has got."""
         self._record = record
         self._now_ms = now_ms
         self._asked = asked
@@ -79,6 +87,7 @@ class KRaftTerm:
         self._store = KRaftStore(
             self._log, cluster, self._intents, epoch, now_ms, self._telling.tell, started_with=started_with
         )
+        self._outcomes = RecordedOutcomes(self._intents, record, written, self._store.acknowledge)
         self._tasks = TermTasks()
         self._waiting_moves: WaitingMoves | None = None
 
@@ -109,13 +118,14 @@ class KRaftTerm:
 
     async def _work(self, cluster: Cluster, begin: Callable[[MovesTerm], None]) -> None:
         """Raises NotController."""
+        self._outcomes.take_over()
         loop = ControllerLoop(
             cluster,
             self._store,
             self._round_replayed,
             lambda _: iter(()),
             lambda *_: TakenOver(),
-            lambda events: self._record(sampler.tracker.ended(self._telling.callers.heard(events), cluster)),
+            lambda events: self._record_round(sampler.tracker.ended(self._telling.callers.heard(events), cluster)),
         )
         links, sampling, client_id = self._asked
         sampler = ProgressSampler(loop, sampling, client_id, links, self._record)
@@ -130,6 +140,7 @@ class KRaftTerm:
                 Duty("waiting moves", waiting_moves.run, at_once=True),
                 Duty("windows", windows.run, at_once=True),
                 Duty("throttles", loop.throttle_configs.run),
+                Duty("recorded outcomes", self._outcomes.run, at_once=True),
                 Duty("snapshots", self._store.keep_log_short),
                 Duty("progress", sampler.run),
                 Duty("partition counts", lambda: count_partitions(loop, health)),
@@ -144,6 +155,10 @@ class KRaftTerm:
         )
         await taken_over
         self._tasks.failed_over()
+
+    def _record_round(self, events: Iterable[Event]) -> None:
+        self._record(events)
+        self._outcomes.handed()
 
     def stop(self, why: str) -> None:
         self._tasks.end_term(why)

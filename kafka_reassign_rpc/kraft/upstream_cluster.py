@@ -119,8 +119,8 @@ def _looked(found: TopicInfo) -> LookedTopic:
 
 
 def _answer(outcome: Outcome) -> Answer:
-    is_told = outcome.told is not Told.NOT_TOLD
-    return Answer(outcome.error, is_known=is_told and outcome.told is not Told.UNKNOWN, is_told=is_told)
+    told = outcome.told
+    return Answer(outcome.error, is_known=told is not Told.UNKNOWN, is_told=told is not Told.NOT_TOLD)
 
 
 def _error(outcome: Outcome) -> KafkaError | None:

@@ -58,7 +58,7 @@ class MemoryCluster:
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)
         if self.refuses is not None:
-            return dict.fromkeys(targets, Answer(self.refuses, is_known=False, is_told=False))
+            return dict.fromkeys(targets, Answer(self.refuses, is_told=False))
         if self.silent:
             return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
         before, self.before_alter = self.before_alter, lambda: None

@@ -3,12 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, ListMemory, RateMemory, TopicMemory
-from kafka_reassign_rpc.kraft.round_records import BadRound, Memory, Move, RoundRecord, Waiting, decode, encode
+from kafka_reassign_rpc.kraft.round_records import BadRound, Ended, Memory, Move, RoundRecord, Waiting, decode, encode
 from tests.tables import for_each
 
 ALICE = client("User:alice", "admin-1", "10.0.0.7")
@@ -56,6 +59,25 @@ GOLDEN = (
 def test_kr_6_a_round_is_written_as_it_always_was_and_read_back_whole() -> None:
     assert encode(WHOLE) == GOLDEN
     assert decode(GOLDEN) == replace(WHOLE, version=1)
+
+
+ENDS = RoundRecord(
+    at=5,
+    moves=[Move("t", 0)],
+    ended=[Ended("t", 0, Outcome.CANCELLED_BY_OTHERS, (1, 2), "why"), Ended("t", 1, Outcome.GONE)],
+    recorded=7,
+    outcomes=[Event(catalogue.MOVE_COMPLETED, "t", 2, 9, target=(3, 2))],
+)
+GOLDEN_ENDS = (
+    b'{"at":5,"version":1,"moves":[["t",0,null]],"ended":[["t",0,"cancelled_by_others",[1,2],"why"],'
+    b'["t",1,"gone",null,""]],"recorded":7,"outcomes":[{"event":"move.completed","topic":"t","partition":2,"id":9,'
+    b'"target":[3,2]}]}'
+)
+
+
+def test_kr_6_outcomes_are_written_as_they_always_were_and_read_back_whole() -> None:
+    assert encode(ENDS) == GOLDEN_ENDS
+    assert decode(GOLDEN_ENDS) == replace(ENDS, version=1)
 
 
 def test_kr_6_fields_of_a_later_version_that_this_one_can_do_without_are_passed_over() -> None:

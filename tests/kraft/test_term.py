@@ -54,6 +54,7 @@ class Here:
         )
         self.log = MemoryLog()
         self.events: list[Event] = []
+        self.loses_events = False
         self.loop: ControllerLoop
         self.begun: MovesTerm
         self.writer: LogWriter
@@ -63,7 +64,8 @@ class Here:
         self.writer = writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, NOT_ASKED, settings, QUICK)
+        record = (lambda _: None) if self.loses_events else self.events.extend
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, written=self._written)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -73,6 +75,10 @@ class Here:
         finally:
             term.stop("the test is over")
             await serving
+
+    async def _written(self) -> None:
+        if self.loses_events:
+            await asyncio.Event().wait()
 
     async def ask(self, name: TopicPartition, target: tuple[int, ...] | None, rate: int | None = None) -> None:
         assert await self.answers([name], target, rate) == {name: None}
@@ -173,6 +179,29 @@ async def test_kr_6_what_was_durable_and_not_told_is_told_by_the_next_server() -
     here.cluster.silent = False
     async with here.term():
         await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+
+
+async def test_kr_6_an_outcome_that_a_server_could_not_record_is_recorded_by_the_next_one() -> None:
+    here = Here()
+    here.cluster.partitions[OTHER].cordoned = frozenset({2})
+    here.loses_events = True
+    async with here.term():
+        await here.ask(NAME, (3, 2), None)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME].catch_up()
+        assert isinstance(await here.told(OTHER, (2, 3)), InvalidReplicaAssignment)
+        await eventually(lambda: not here.log.replayed().moves)
+    assert here.events == []
+    here.loses_events = False
+    async with here.term():
+        await eventually(lambda: not here.log.replayed().outcomes)
+    async with here.term():
+        pass
+    assert here.named(catalogue.MOVE_COMPLETED) == [NAME]
+    assert here.named(catalogue.MOVE_REFUSED) == [OTHER]
+    completed = next(one for one in here.events if one.event == catalogue.MOVE_COMPLETED)
+    assert (completed.target, completed.replicas, completed.original) == ((3, 2), (3, 2), (1, 2))
+    assert None not in {one.id for one in here.events}, "by which a second one of the same move is known"
 
 
 async def test_kr_6_a_client_is_answered_what_the_cluster_says_once_a_refusal_is_durable() -> None:

@@ -157,7 +157,7 @@ _TYPES = (
     EventType(
         MOVE_REFUSED,
         "INFO",
-        ("topic", "partition", *_WHO, "reason", "target", "count"),
+        ("topic", "partition", "id", *_WHO, "reason", "target", "count"),
         "A client's target for a partition was refused. Of one request the first 10 refusals have an event each; the"
         " others share one, with `count` and how many had which error.",
         refusal=True,
