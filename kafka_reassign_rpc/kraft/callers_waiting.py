@@ -32,6 +32,8 @@ class _Waiting(NamedTuple):
 class CallersWaiting:
     def __init__(self) -> None:
         self._waiting: dict[TopicPartition, _Waiting] = {}
+        self._taken: dict[TopicPartition, MoveRecord] = {}
+        """Cancels that the cluster has taken: their records do not show it until looks have seen the end."""
 
     async def answers(
         self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
@@ -39,7 +41,7 @@ class CallersWaiting:
         """`moves`: as they have just become durable."""
         loop, waiting = asyncio.get_running_loop(), {}
         for name, record in moves.items():
-            if record.phase not in (Phase.START, Phase.CANCEL):
+            if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
                 continue
             known = self._waiting.get(name)
             if known is None or known.is_cancel is not (record.phase is Phase.CANCEL):
@@ -51,9 +53,10 @@ class CallersWaiting:
         late = RequestTimedOut(NOT_YET.format(seconds))
         return {name: answer.result() if answer.done() else late for name, answer in waiting.items()}
 
-    def taken(self, names: Iterable[TopicPartition]) -> None:
-        for name in names:
-            self._answer(name, None)
+    def taken(self, name: TopicPartition, record: MoveRecord) -> None:
+        if record.phase is Phase.CANCEL:
+            self._taken[name] = record
+        self._answer(name, None)
 
     def refused(self, errors: Mapping[TopicPartition, KafkaError]) -> None:
         """Durable. A cancel that found no move may have had its effect before: a look says how the move has ended."""
@@ -66,7 +69,9 @@ class CallersWaiting:
             self._answer(name, error)
 
     def moved_on(self, name: TopicPartition, phase: Phase | None) -> None:
-        """A durable round has given the move this phase."""
+        """A durable round has given the move this phase; None: there is none."""
+        if phase is not Phase.CANCEL:
+            self._taken.pop(name, None)
         known = self._waiting.get(name)
         if known is not None and phase is (Phase.RESTORE if known.is_cancel else Phase.MOVING):
             self._answer(name, None)
@@ -76,8 +81,10 @@ class CallersWaiting:
         for event in events:
             if event.topic is not None and event.partition is not None:
                 name = TopicPartition(event.topic, event.partition)
-                if name in self._waiting and event.event in _ENDS:
-                    self._answer(name, _ended(event, is_cancel=self._waiting[name].is_cancel))
+                if event.event in _ENDS:
+                    self._taken.pop(name, None)
+                    if name in self._waiting:
+                        self._answer(name, _ended(event, is_cancel=self._waiting[name].is_cancel))
             yield event
 
     def _answer(self, name: TopicPartition, error: KafkaError | None) -> None:

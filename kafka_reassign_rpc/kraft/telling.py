@@ -53,7 +53,9 @@ class Telling:
                 self._sightings.answered([name for name in due if name not in self._due])
             told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.says_it}
             before, self._refused_all = self._refused_all, self._now_refused_all(answers)
-            self.callers.taken(name for name, one in told.items() if one.error is None and _is_asked(one))
+            for name, one in told.items():
+                if one.error is None and _is_asked(one):
+                    self.callers.taken(name, one.record)
             if self._refused_all:
                 self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
             if told or before != self._refused_all:
