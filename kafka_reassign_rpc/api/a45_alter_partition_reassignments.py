@@ -79,6 +79,7 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
             topics=await _as_asked(wanted),
             allow_replication_factor_change=allow,
             queue=request.queue,
+            timeout_ms=request.timeout_ms,
         ),
         ctx,
     )

@@ -10,7 +10,8 @@ from kafka_reassign_rpc.support.slices import pieces
 
 TOPIC = 2
 BROKER = 4
-SET, DELETE = 0, 1
+SET, DELETE, APPEND, SUBTRACT = range(4)
+"""Operations of IncrementalAlterConfigs (KIP-339)."""
 
 RESOURCES_PER_REQUEST = 500
 """Brokers handle the resources of a request one after the other before they answer."""
@@ -24,8 +25,18 @@ NOTHING_TOLD = "The answer of a broker has nothing of its own configs."
 
 Resource = tuple[int, str]
 """Kind (TOPIC or BROKER) and name. The BROKER "" means all brokers."""
-Changes = Mapping[Resource, Mapping[str, str | None]]
+
+
+class ListChange(NamedTuple):
+    """To a config that is a list: APPEND entries, or SUBTRACT them. Others keep theirs, whenever they change it."""
+
+    operation: int
+    entries: str
+
+
+Values = Mapping[str, str | ListChange | None]
 """None deletes a config."""
+Changes = Mapping[Resource, Values]
 
 
 class Config(NamedTuple):
@@ -126,6 +137,12 @@ async def set_cluster_config(router: RequestRouter, name: str, value: str | None
     raise_for(result.error_code, result.error_message)
 
 
+def _operation(value: str | ListChange | None) -> tuple[int, str | None]:
+    if isinstance(value, ListChange):
+        return value
+    return (DELETE if value is None else SET), value
+
+
 def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:
     resource_class = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
@@ -134,10 +151,8 @@ def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:
                 resource_type=kind,
                 resource_name=name,
                 configs=[
-                    resource_class.AlterableConfig(
-                        name=key, config_operation=DELETE if value is None else SET, value=value
-                    )
-                    for key, value in configs.items()
+                    resource_class.AlterableConfig(name=key, config_operation=operation, value=value)
+                    for key, (operation, value) in zip(configs, map(_operation, configs.values()), strict=True)
                 ],
             )
             for (kind, name), configs in changes.items()

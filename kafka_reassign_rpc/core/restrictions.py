@@ -2,8 +2,9 @@
 (KIP-860).
 
 Reassignments are disabled while `/admin/reassign_cancel` exists, or while `partition.reassignments.enabled` of all
-servers is false or unknown. Then clients' targets are refused with POLICY_VIOLATION, targets in znodes wait, and
-cancels go through. `partition.reassignments.replication.factor.change.allowed` holds whatever the request says.
+servers is false or unknown; in front of KRaft, while the cluster takes no Alter from this server. Then clients' targets
+are refused with POLICY_VIOLATION, targets in znodes wait, and cancels go through.
+`partition.reassignments.replication.factor.change.allowed` holds whatever the request says.
 """
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, PolicyViolation
@@ -32,8 +33,8 @@ def disabled_who(cluster: Cluster) -> str | None:
 
 
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
-    reason = cluster.soft.in_force.disabled_by
-    if reason is None:
+    reason = cluster.soft.in_force.disabled_by or cluster.soft.takes_nothing
+    if not reason:
         return None
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
 

@@ -13,6 +13,8 @@ kraft_commands    commands that only this service has
 sightings         which looks count, and how often they agree
 looking           looks at the cluster from time to time
 telling           tells it what durable rounds ask for
+callers_waiting   who has asked for a move, until it is known what the cluster makes of it
+recorded_outcomes outcomes of moves reach an event log although servers die
 upstream_cluster  the cluster as store and looks want it, by `upstream`
 claimed_log       the state log as the store wants it
 following         a server that does not lead: it replays the log, and claims it once nobody leads

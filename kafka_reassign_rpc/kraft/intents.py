@@ -6,6 +6,8 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord
@@ -32,6 +34,7 @@ class Remembered(NamedTuple):
 class Intents:
     """moves     of partitions; `ids`: of their topics, "" if not known
     queue     parts by the offset of the record that has made them
+    outcomes  of moves, as events that may be in no event log yet; `recorded`: so many before them are in one
     """
 
     def __init__(self) -> None:
@@ -41,10 +44,22 @@ class Intents:
         self.failed: dict[int, int] = {}
         self.log_dirs: dict[int, FailedLogDirs] = {}
         self.memories: dict[Entity, Remembered] = {}
+        self.outcomes: list[Event] = []
+        self.recorded = 0
 
     def apply(self, record: RoundRecord, offset: int) -> Iterator[int]:
         """Yields the parts of the queue that it has changed, and after each move."""
         self.ids |= record.ids
+        if record.recorded:
+            del self.outcomes[: max(0, record.recorded - self.recorded)]
+            self.recorded = max(record.recorded, self.recorded)
+        self.outcomes += record.outcomes
+        for one in record.ended:
+            name = TopicPartition(one.topic, one.partition)
+            known = self.moves.get(name)
+            if known is not None:
+                self.outcomes.append(outcome_event(name, known, one.outcome, one.replicas, one.reason))
+            yield JOINS
         for topic, partition, move in ((one.topic, one.partition, one.record) for one in record.moves):
             name = TopicPartition(topic, partition)
             if move is None:
@@ -98,7 +113,10 @@ class Intents:
             failed=dict(self.failed),
             log_dirs=dict(self.log_dirs),
             memories=[memory_of(entity, one) for entity, one in self.memories.items()],
+            recorded=self.recorded,
         )
+        for outcomes in pieces(self.outcomes, MOST_MOVES):
+            yield RoundRecord(at=at, outcomes=outcomes)
         for some in pieces([Move(*name, move) for name, move in self.moves.items()], MOST_MOVES):
             yield RoundRecord(at=at, moves=some)
         for number, part in self.queue.items():

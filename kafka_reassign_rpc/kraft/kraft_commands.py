@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
 from kafka_reassign_rpc.core.phases.kraft_refusals import cordons, no_restore
@@ -60,15 +62,34 @@ class Told(NamedTuple):
 
 
 class ActsAnswered(Command[None]):
-    """What the cluster has taken, or refused."""
+    """What the cluster has taken, or refused.
 
-    def __init__(self, told: Mapping[TopicPartition, Told]) -> None:
+    takes_nothing  why it takes nothing at all from this server: until it does, no move starts. "": it does
+    """
+
+    def __init__(self, told: Mapping[TopicPartition, Told], takes_nothing: str = "") -> None:
         super().__init__()
         self._told = told
+        self._takes_nothing = takes_nothing
+        self._news: Event | None = None
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        soft = cluster.soft
+        if bool(soft.takes_nothing) != bool(self._takes_nothing):
+            self._news = (
+                Event(catalogue.REASSIGNMENTS_DISABLED, reason=self._takes_nothing)
+                if self._takes_nothing
+                else Event(catalogue.REASSIGNMENTS_ENABLED)
+            )
+            cluster.queue.waiting.more = bool(cluster.queue)
+        soft.takes_nothing = self._takes_nothing
+        yield
 
     def decide(self, work: Round) -> Iterator[None]:
         view = work.view
         assert isinstance(view, IntentView)
+        if self._news is not None:
+            view.report(self._news)
         for name, (record, act, error) in self._told.items():
             known = view.get(*name)
             if known is not None and known.move == record:

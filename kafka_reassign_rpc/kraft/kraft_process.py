@@ -230,6 +230,7 @@ class KRaftProcess:
             self._config.asked,
             self._config.common.started_with,
             LookPace(settling=settling_s if term.claim_offset else 0.0),
+            self._recorder.written,
         )
         self._service.epoch, self._service.since_ms = term.claim_offset, now_ms()
         record([Event(catalogue.CONTROLLER_ELECTED)])

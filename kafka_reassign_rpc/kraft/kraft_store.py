@@ -31,7 +31,7 @@ from kafka_reassign_rpc.kraft import cluster_seen, round_records
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
 from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
-from kafka_reassign_rpc.kraft.round_records import Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Waiting
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 
@@ -191,17 +191,24 @@ class KRaftStore:
             waiting=_waiting(view.queue),
             failed=view.failed,
             log_dirs=view.log_dirs,
+            ended=[Ended(*name, one.outcome, one.replicas, one.reason) for name, one in view.ended.items()],
         )
         return record if record.moves or record.waiting or record.failed or record.log_dirs else None
 
     async def remember(self, memories: Sequence[Memory]) -> None:
         """Memories of configs, durable when it returns."""
         if memories:
-            record = RoundRecord(at=self._now_ms(), memories=memories)
-            async with self._turn:
-                async for piece, offset in self._write(record):
-                    for _ in self.intents.apply(piece, offset):
-                        pass
+            await self._put(RoundRecord(at=self._now_ms(), memories=memories))
+
+    async def acknowledge(self, recorded: int) -> None:
+        """So many outcomes of moves are in event logs. Raises ControllerMoved."""
+        await self._put(RoundRecord(at=self._now_ms(), recorded=recorded))
+
+    async def _put(self, record: RoundRecord) -> None:
+        async with self._turn:
+            async for piece, offset in self._write(record):
+                for _ in self.intents.apply(piece, offset):
+                    pass
 
     async def keep_log_short(self) -> None:
         """Writes snapshots as they become due, until it is cancelled. Raises ControllerMoved."""

@@ -1,17 +1,24 @@
 """The configs that throttle leases change, at the cluster, and the memory of their former values, in the state log.
 
-The cluster has no compare-and-set of configs: they are read again right before a change, and after it. What is
-remembered is durable before they change, with what is remembered afterwards: a server that takes over in between finds
-out from the configs which of the two holds.
+The cluster has no compare-and-set of configs: they are read again right before a change, and after it; and lists of
+replicas change by their entries, so that those which others add or take in between stay as they have them. What is
+remembered is durable before the configs change, with what is remembered afterwards: a server that takes over in between
+finds out from the configs which of the two holds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from kafka_reassign_rpc.client.config_calls import APPEND, SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
 from kafka_reassign_rpc.kraft.intents import Remembered, memory_of
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.round_records import Memory
@@ -53,21 +60,26 @@ class LeasedConfigs:
         """`limited` makes no difference: the cluster has room for any list."""
         del limited
         changed = [write for write in writes if write.configs != (write.stored.configs or {})]
-        await self._check(changed)
-        during, afterwards = [], []
+        former, during, afterwards = [], [], []
         for write in writes:
             entity, before = write.stored.entity, write.stored.memory
             known = self._log.memories.get(entity)
             if write.configs != (write.stored.configs or {}):
                 known = Remembered(before or type(write.memory)(), write.memory)
+                former.append(memory_of(entity, self._log.memories.get(entity, Remembered(type(write.memory)()))))
                 during.append(memory_of(entity, known))
             if known != (Remembered(write.memory) if write.memory else None):
                 afterwards.append(memory_of(entity, Remembered(write.memory)))
-        await self._log.remember(during)
+        await self._log.remember(during)  # it may take seconds
+        try:
+            await self._check(changed)
+        except ReloadNeeded:
+            await self._log.remember(former)
+            raise
         if changed:
             await self._change(changed)
         await self._log.remember(afterwards)
-        return sum(len(name) + len(value or "") for write in changed for name, value in difference(write).items())
+        return sum(_size(some) for write in changed for some in differences(write))
 
     async def _check(self, writes: Sequence[ConfigWrite]) -> None:
         """Whether the configs are those that were read."""
@@ -78,23 +90,60 @@ class LeasedConfigs:
                 raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
 
     async def _change(self, writes: Sequence[ConfigWrite]) -> None:
-        told = await self._cluster.change_configs({write.stored.entity: difference(write) for write in writes})
-        for entity, error in told.items():
-            if error is not None:
-                raise ReloadNeeded(f"the configs of {entity.kind} {entity.name} may not have changed: {error}")
+        for some in zip(*map(differences, writes), strict=True):
+            changes = {write.stored.entity: values for write, values in zip(writes, some, strict=True) if values}
+            for entity, error in (await self._cluster.change_configs(changes) if changes else {}).items():
+                if error is not None:
+                    raise ReloadNeeded(f"the configs of {entity.kind} {entity.name} may not have changed: {error}")
         now = await self._cluster.configs([write.stored.entity for write in writes])
         for write in writes:
             found = now[write.stored.entity]
             # A broker may answer with what was: that is no change by somebody else.
-            if found not in (write.configs, write.stored.version) and not isinstance(found, KafkaError):
+            if isinstance(found, KafkaError):
+                continue
+            if found != write.stored.version and _unordered(found) != _unordered(write.configs):
                 entity = write.stored.entity
                 raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
 
 
-def difference(write: ConfigWrite) -> dict[str, str | None]:
+def differences(write: ConfigWrite) -> tuple[Values, Values]:
+    """Of two requests, since one names each config once (kafka.server.ConfigAdminManager). A list that nobody has
+    entries in any more is deleted, where a SUBTRACT would leave it empty."""
     before = write.stored.configs or {}
-    changed: dict[str, str | None] = {name: value for name, value in write.configs.items() if before.get(name) != value}
-    return changed | {name: None for name in before if name not in write.configs}
+    first: dict[str, str | ListChange | None] = {name: None for name in before if name not in write.configs}
+    then: dict[str, str | ListChange | None] = {}
+    for name, value in write.configs.items():
+        was = before.get(name)
+        if was == value:
+            continue
+        entries, former = _entries(name, value), _entries(name, was)
+        if entries is None or former is None:
+            first[name] = value
+            continue
+        more, less = [one for one in entries if one not in former], [one for one in former if one not in entries]
+        if more:
+            first[name] = ListChange(APPEND, ",".join(more))
+        if less:
+            (then if more else first)[name] = ListChange(SUBTRACT, ",".join(less))
+    return first, then
+
+
+def _entries(name: str, value: str | None) -> dict[str, None] | None:
+    """None: it has no entries of its own, such as `*`."""
+    if name not in (LEADER_REPLICAS, FOLLOWER_REPLICAS) or value is None:
+        return None
+    entries = dict.fromkeys(one.strip() for one in value.split(","))
+    return entries if all(":" in one for one in entries) else None
+
+
+def _unordered(configs: Configs) -> dict[str, object]:
+    entries = {name: _entries(name, value) for name, value in configs.items()}
+    return {name: configs[name] if found is None else frozenset(found) for name, found in entries.items()}
+
+
+def _size(values: Values) -> int:
+    texts = (one.entries if isinstance(one, ListChange) else one or "" for one in values.values())
+    return sum(map(len, values)) + sum(map(len, texts))
 
 
 def which(known: Remembered, configs: Configs) -> TopicMemory | BrokerMemory:

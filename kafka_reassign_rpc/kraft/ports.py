@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from kafka_reassign_rpc.client.config_calls import Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -56,10 +57,19 @@ class LookFailed(Exception):
 
 
 class Answer(NamedTuple):
-    """To an Alter of one partition: taken, or refused with this error. Not `is_known`: nobody knows which."""
+    """To an Alter of one partition: taken, or refused with this error.
+
+    is_known  False: nobody knows which
+    is_told   False: nothing has happened, since the cluster takes no such request from this server, whatever it says
+    """
 
     error: KafkaError | None = None
     is_known: bool = True
+    is_told: bool = True
+
+    @property
+    def says_it(self) -> bool:
+        return self.is_known and self.is_told
 
 
 class KRaftCluster(Protocol):
@@ -75,8 +85,6 @@ class KRaftCluster(Protocol):
         """Set by somebody, in the entity itself."""
         ...
 
-    async def change_configs(
-        self, changes: Mapping[Entity, Mapping[str, str | None]]
-    ) -> Mapping[Entity, KafkaError | None]:
+    async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:
         """None deletes a config. An error leaves it open whether the change holds."""
         ...

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -35,6 +37,16 @@ class Move(msgspec.Struct, frozen=True, array_like=True, gc=False):
     topic: str
     partition: int
     record: MoveRecord | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How the move of a partition has ended that was recorded before, with what `outcome_event` needs else."""
+
+    topic: str
+    partition: int
+    outcome: Outcome
+    replicas: tuple[int, ...] | None = None
+    reason: str = ""
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -67,6 +79,9 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
     server    who leads, by its name in its claim: in a snapshot, which has deleted that
+    ended     moves that `moves` ends, or gives another record: each makes one outcome more
+    recorded  so many outcomes, of all that there ever were, are in event logs; 0: nothing new
+    outcomes  those that are not: in a snapshot, which has deleted their records
     """
 
     at: int
@@ -78,6 +93,9 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     log_dirs: dict[int, FailedLogDirs | None] = {}
     memories: Sequence[Memory] = ()
     server: str = ""
+    ended: Sequence[Ended] = ()
+    recorded: int = 0
+    outcomes: Sequence[Event] = ()
 
 
 class _Version(msgspec.Struct):
@@ -114,19 +132,22 @@ def _pieces(record: RoundRecord, most: int) -> Iterator[RoundRecord]:
     if len(record.moves) + len(record.waiting) + len(record.memories) <= most:
         yield record
         return
-    by_name: dict[tuple[str, int], tuple[list[Waiting], list[Move]]] = {}
+    by_name: dict[tuple[str, int], tuple[list[Waiting], list[Move], list[Ended]]] = {}
     for one in record.waiting:
-        by_name.setdefault((one.topic, one.partition), ([], []))[0].append(one)
+        by_name.setdefault((one.topic, one.partition), ([], [], []))[0].append(one)
     for move in record.moves:
-        by_name.setdefault((move.topic, move.partition), ([], []))[1].append(move)
+        by_name.setdefault((move.topic, move.partition), ([], [], []))[1].append(move)
+    for end in record.ended:
+        by_name.setdefault((end.topic, end.partition), ([], [], []))[2].append(end)
     moved = {move.topic for move in record.moves}
     others = {topic: id_ for topic, id_ in record.ids.items() if topic not in moved}
-    rest = msgspec.structs.replace(record, ids=others, moves=(), waiting=(), memories=())
+    rest = msgspec.structs.replace(record, ids=others, moves=(), waiting=(), memories=(), ended=())
     for some in pieces([*by_name.values()], most):
-        moves = [move for _, of_one in some for move in of_one]
+        moves = [move for _, of_one, _ in some for move in of_one]
+        ended = [end for _, _, of_one in some for end in of_one]
         ids = {move.topic: record.ids[move.topic] for move in moves if move.topic in record.ids}
-        waiting = [one for of_one, _ in some for one in of_one]
-        yield msgspec.structs.replace(rest, ids={**rest.ids, **ids}, moves=moves, waiting=waiting)
+        waiting = [one for of_one, _, _ in some for one in of_one]
+        yield msgspec.structs.replace(rest, ids={**rest.ids, **ids}, moves=moves, waiting=waiting, ended=ended)
         rest = RoundRecord(at=record.at)
     for memories in pieces(record.memories, most):
         yield msgspec.structs.replace(rest, memories=memories)

@@ -1,20 +1,26 @@
 """Tells the cluster what durable rounds ask for, one request after the other, and the loop what it has answered."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Mapping
 
+from kafka_reassign_rpc.client.client_errors import NotSent
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, RequestTimedOut
+from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
 from kafka_reassign_rpc.core.phases.phases import Act
+from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, Told
 from kafka_reassign_rpc.kraft.kraft_store import ToTell
-from kafka_reassign_rpc.kraft.ports import KRaftCluster
+from kafka_reassign_rpc.kraft.ports import Answer, KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
 
-TOLD_S = 10.0
-"""Who has asked for an act waits so long for the cluster's answer; then the act is durable, and will be told."""
+log = logging.getLogger(__name__)
+
+WAITS = "It is durable, and waits: {}."
 
 
 class Telling:
@@ -26,15 +32,12 @@ class Telling:
         self._sightings = sightings
         self._due: dict[TopicPartition, ToTell] = {}
         self._wake = asyncio.Event()
-        self._waiting: dict[TopicPartition, asyncio.Future[KafkaError | None]] = {}
-        """What is being told, until the loop has learnt the answer."""
+        self.callers = CallersWaiting()
+        self._refused_all = ""
+        """Why the cluster takes nothing from this server; "": it does. Looks have the acts told again."""
 
     def tell(self, acts: Mapping[TopicPartition, ToTell]) -> None:
-        for name in acts.keys() & self._due.keys():
-            self._waiting[name].set_result(None)
         self._due |= acts
-        loop = asyncio.get_running_loop()
-        self._waiting |= {name: loop.create_future() for name in acts}
         self._sightings.being_told(acts)
         self._wake.set()
 
@@ -43,34 +46,51 @@ class Telling:
             await self._wake.wait()
             self._wake.clear()
             due, self._due = self._due, {}
-            waiting = {name: self._waiting[name] for name in due}
             still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
             try:
                 answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            for name, future in waiting.items():
-                future.set_result(answers[name].error if name in answers and answers[name].is_known else None)
-            known = {name: answer.error for name, answer in answers.items() if answer.is_known}
-            told = {name: Told(*still[name], error) for name, error in known.items()}
-            if told:
+            told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.says_it}
+            before, self._refused_all = self._refused_all, self._now_refused_all(answers)
+            for name, one in told.items():
+                if one.error is None and _is_asked(one):
+                    self.callers.taken(name, one.record)
+            if self._refused_all:
+                self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
+            if told or before != self._refused_all:
                 try:
-                    await loop.submit(ActsAnswered(told))
+                    await loop.submit(ActsAnswered(told, self._refused_all))
                 except NotController:
                     return
                 except KafkaError:  # the loop has logged it; a look says what has become of the acts
                     pass
-            for name, future in waiting.items():
-                if self._waiting.get(name) is future:
-                    del self._waiting[name]
+                else:
+                    self.callers.refused({name: one.error for name, one in told.items() if one.error is not None})
 
-    async def told(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, KafkaError]:
-        """What the cluster refuses of that which the round before asks for. To be called right after its answer."""
-        waiting = {name: self._waiting[name] for name in names if name in self._waiting}
-        if waiting:
-            await asyncio.wait(waiting.values(), timeout=TOLD_S)
-        answers = {name: future.result() for name, future in waiting.items() if future.done()}
-        return {name: error for name, error in answers.items() if error is not None}
+    def round_replayed(self) -> None:
+        if self._refused_all and not self._has_acts():
+            self._wake.set()  # nothing is told again that would show that it is over
+
+    def _now_refused_all(self, answers: Mapping[TopicPartition, Answer]) -> str:
+        refusal = next((one.error for one in answers.values() if not one.is_told and one.error is not None), None)
+        if refusal is not None and not isinstance(refusal, NotSent):
+            if not self._refused_all:
+                log.error("no move starts, and those that are decided wait: %s", takes_nothing(refusal))
+            return self._refused_all or takes_nothing(refusal)
+        if not any(one.says_it for one in answers.values()) and self._has_acts():
+            return self._refused_all
+        if self._refused_all:
+            log.info("moves start again: the cluster takes changes from this server")
+        return ""
+
+    def _has_acts(self) -> bool:
+        return any(one.phase is not Phase.MOVING for one in self._intents.moves.values())
+
+
+def _is_asked(one: Told) -> bool:
+    """Whether it is what the caller has asked for. A start may need a cancel before it."""
+    return one.act is (Act.CANCEL if one.record.phase is Phase.CANCEL else Act.SEND)
 
 
 def _target(one: ToTell) -> tuple[int, ...] | None:

@@ -5,7 +5,8 @@ work    looks, acts, the queue and the throttles, until the log is fenced
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.ports import ItemResult
@@ -19,6 +20,7 @@ from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -30,6 +32,7 @@ from kafka_reassign_rpc.kraft.kraft_commands import TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.looking import Looking, LookPace
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
+from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.kraft.telling import Telling
 from kafka_reassign_rpc.support.parts import nothing
@@ -37,6 +40,8 @@ from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 USUAL_PACE = LookPace()
+MOST_TOLD_MS, OF_TIMEOUT = 10_000, 0.8
+"""Who has asked for a move waits so long at most for what the cluster says, and for this part of its own time-out."""
 
 
 class Claimed(NamedTuple):
@@ -55,6 +60,10 @@ class Asked(NamedTuple):
     client_id: str = "kafka-reassign-rpc"
 
 
+async def _at_once() -> None:
+    pass
+
+
 class KRaftTerm:
     def __init__(
         self,
@@ -65,17 +74,20 @@ class KRaftTerm:
         asked: Asked,
         started_with: ReassignmentSettings = DEFAULT_SETTINGS,
         pace: LookPace = USUAL_PACE,
+        written: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
+        """`written`: waits until the events are written that `record` has got."""
         self._record = record
         self._now_ms = now_ms
         self._asked = asked
         sightings = Sightings(claimed.intents)
         self._telling = Telling(cluster, claimed.intents, sightings)
         self._looking = Looking(cluster, claimed.intents, sightings, pace)
-        self._log, intents, epoch = claimed
+        self._log, self._intents, epoch = claimed
         self._store = KRaftStore(
-            self._log, cluster, intents, epoch, now_ms, self._telling.tell, started_with=started_with
+            self._log, cluster, self._intents, epoch, now_ms, self._telling.tell, started_with=started_with
         )
+        self._outcomes = RecordedOutcomes(self._intents, record, written, self._store.acknowledge)
         self._tasks = TermTasks()
         self._waiting_moves: WaitingMoves | None = None
 
@@ -90,6 +102,7 @@ class KRaftTerm:
             why = str(reason)
         finally:
             await self._tasks.stop()
+            self._telling.callers.all_answered(NotController())
         return why
 
     async def _loaded(self) -> Cluster:
@@ -105,13 +118,14 @@ class KRaftTerm:
 
     async def _work(self, cluster: Cluster, begin: Callable[[MovesTerm], None]) -> None:
         """Raises NotController."""
+        self._outcomes.take_over()
         loop = ControllerLoop(
             cluster,
             self._store,
             self._round_replayed,
             lambda _: iter(()),
             lambda *_: TakenOver(),
-            lambda events: self._record(sampler.tracker.ended(events, cluster)),
+            lambda events: self._record_round(sampler.tracker.ended(self._telling.callers.heard(events), cluster)),
         )
         links, sampling, client_id = self._asked
         sampler = ProgressSampler(loop, sampling, client_id, links, self._record)
@@ -126,6 +140,7 @@ class KRaftTerm:
                 Duty("waiting moves", waiting_moves.run, at_once=True),
                 Duty("windows", windows.run, at_once=True),
                 Duty("throttles", loop.throttle_configs.run),
+                Duty("recorded outcomes", self._outcomes.run, at_once=True),
                 Duty("snapshots", self._store.keep_log_short),
                 Duty("progress", sampler.run),
                 Duty("partition counts", lambda: count_partitions(loop, health)),
@@ -134,23 +149,42 @@ class KRaftTerm:
         )
         taken_over = loop.submit(TakenOver())
         begin(
-            MovesTerm(loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, self._with_refusals)
+            MovesTerm(
+                loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, partial(self._as_told, loop)
+            )
         )
         await taken_over
         self._tasks.failed_over()
 
+    def _record_round(self, events: Iterable[Event]) -> None:
+        self._record(events)
+        self._outcomes.handed()
+
     def stop(self, why: str) -> None:
         self._tasks.end_term(why)
 
-    async def _with_refusals(self, results: Sequence[ItemResult]) -> Sequence[ItemResult]:
-        refused = await self._telling.told(
-            TopicPartition(topic, index) for topic, index, error in results if error is None
-        )
-        if not refused:
+    async def _as_told(
+        self, loop: ControllerLoop, results: Sequence[ItemResult], timeout_ms: int = MOST_TOLD_MS, /
+    ) -> Sequence[ItemResult]:
+        """What has joined the queue is answered as it is."""
+        moves, queue, asked = self._intents.moves, loop.cluster.queue, {}
+        for topic, index, error in results:
+            record = moves.get(name := TopicPartition(topic, index))
+            if error is None and record is not None and queue.place(topic, index) is None:
+                asked[name] = record
+        seconds = min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000
+        answers = await self._telling.callers.answers(asked, seconds)
+        if not any(answers.values()):
             return results
-        return [(topic, index, error or refused.get(TopicPartition(topic, index))) for topic, index, error in results]
+        return [(topic, index, error or answers.get(TopicPartition(topic, index))) for topic, index, error in results]
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         self._looking.round_replayed()
+        self._telling.round_replayed()
+        for topic, index, _, after in applied.partitions:
+            self._telling.callers.moved_on(
+                TopicPartition(topic, index), None if after.move is None else after.move.phase
+            )
+            yield
         if self._waiting_moves is not None:
             yield from self._waiting_moves.round_replayed(applied)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resource, Values
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.store import Entity
@@ -108,9 +108,7 @@ class UpstreamCluster:
         found = await self._upstream.configs(map(_resource, entities))
         return {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}
 
-    async def change_configs(
-        self, changes: Mapping[Entity, Mapping[str, str | None]]
-    ) -> Mapping[Entity, KafkaError | None]:
+    async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:
         told = await self._upstream.change_configs({_resource(one): some for one, some in changes.items()})
         return {_entity(one): _error(outcome) for one, outcome in told.items()}
 
@@ -121,7 +119,8 @@ def _looked(found: TopicInfo) -> LookedTopic:
 
 
 def _answer(outcome: Outcome) -> Answer:
-    return Answer(outcome.error, is_known=outcome.told in (Told.DONE, Told.REFUSED))
+    told = outcome.told
+    return Answer(outcome.error, is_known=told is not Told.UNKNOWN, is_told=told is not Told.NOT_TOLD)
 
 
 def _error(outcome: Outcome) -> KafkaError | None:

@@ -85,6 +85,7 @@ async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error
             ("nope", [(-1, MoveTerms((1,)))]),
         ],
         allow_replication_factor_change=True,
+        timeout_ms=1234,
     )
 
 

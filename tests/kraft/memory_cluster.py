@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from kafka_reassign_rpc.client.config_calls import SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
@@ -37,8 +38,12 @@ class MemoryCluster:
         self.fails = 0
         self.silent = False
         """Alters get no answer, and have no effect."""
+        self.refuses: KafkaError | None = None
+        """Requests to alter, as a whole."""
         self.told: dict[TopicPartition, tuple[int, ...] | None] = {}
         self.before_change: Callable[[], None] = lambda: None
+        self.before_alter: Callable[[], object] = lambda: None
+        """Called once."""
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         found: dict[str, dict[int, PartitionInfo]] = {}
@@ -54,26 +59,39 @@ class MemoryCluster:
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)
+        if self.refuses is not None:
+            return dict.fromkeys(targets, Answer(self.refuses, is_told=False))
         if self.silent:
             return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
+        before, self.before_alter = self.before_alter, lambda: None
+        before()
         return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}
 
     async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
         return {entity: dict(self.of_configs.get(entity, {})) for entity in entities}
 
-    async def change_configs(
-        self, changes: Mapping[Entity, Mapping[str, str | None]]
-    ) -> dict[Entity, KafkaError | None]:
+    async def change_configs(self, changes: Mapping[Entity, Values]) -> dict[Entity, KafkaError | None]:
         self.before_change()
         for entity, values in changes.items():
             now = self.of_configs.setdefault(entity, {})
             for name, value in values.items():
                 if value is None:
                     now.pop(name, None)
+                elif isinstance(value, ListChange):
+                    now[name] = _with(now.get(name, ""), value)
                 else:
                     now[name] = value
         self.fails, is_lost = max(0, self.fails - 1), self.fails > 0
         return dict.fromkeys(changes, RequestTimedOut() if is_lost else None)
+
+
+def _with(now: str, change: ListChange) -> str:
+    """As ConfigurationControlManager.incrementalAlterConfigResource."""
+    entries = dict.fromkeys(one for one in now.split(",") if one)
+    named = change.entries.split(",")
+    if change.operation == SUBTRACT:
+        return ",".join(one for one in entries if one not in named)
+    return ",".join(entries | dict.fromkeys(named))
 
 
 class Written(NamedTuple):
@@ -113,6 +131,7 @@ class LogWriter:
         self.lives: int | None = None
         self.loses: int | None = None
         self.snapshot_is_due = False
+        self.before_commit: Callable[[], None] = lambda: None
 
     async def keep(self) -> None:
         await asyncio.Event().wait()
@@ -123,6 +142,7 @@ class LogWriter:
         self.snapshot_is_due = False
 
     async def commit(self, payloads: Sequence[bytes]) -> int:
+        self.before_commit()
         if self.lives == 0 or self.epoch < self.log.epoch:
             raise ControllerMoved("fenced, or dead")
         cut(Kind.COMMIT, payloads, MAX_MESSAGE_BYTES)  # refuses what the state log refuses

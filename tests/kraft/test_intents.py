@@ -2,15 +2,18 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory, TopicMemory
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered
-from kafka_reassign_rpc.kraft.round_records import Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Waiting
 from tests.kraft.test_round_records import RECORD, WHOLE
 
 NEW = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START)
@@ -63,6 +66,21 @@ def test_kr_6_memories_go_with_their_content() -> None:
     assert applied(RoundRecord(at=4, memories=[Memory("topics", "t", topic=TopicMemory())])).memories == {}
 
 
+def test_kr_6_an_outcome_stays_until_it_is_said_to_be_in_an_event_log() -> None:
+    ends = RoundRecord(at=2, moves=[Move("t", 0)], ended=[Ended("t", 0, Outcome.DONE, (3, 2))])
+    first = applied(RoundRecord(at=1, moves=[Move("t", 0, NEW)]), ends)
+    (done,) = first.outcomes
+    assert (done.event, done.id, done.started, done.replicas) == (catalogue.MOVE_COMPLETED, 1, 1, (3, 2))
+    intents = applied(RoundRecord(at=3, recorded=1), to=first, first=3)
+    assert intents.outcomes == []
+    intents = applied(*intents.snapshot(4))
+    again = applied(RoundRecord(at=5, moves=[Move("t", 1, NEW)]), replace(ends, ended=[Ended("t", 1, Outcome.GONE)]))
+    assert [one.event for one in again.outcomes] == [catalogue.MOVE_GONE]
+    later = applied(RoundRecord(at=6, outcomes=again.outcomes), RoundRecord(at=7, recorded=1), to=intents)
+    assert later.outcomes == again.outcomes, "it was the second"
+    assert applied(RoundRecord(at=8, recorded=2), to=later).outcomes == []
+
+
 ROUNDS = st.lists(
     st.one_of(
         st.just(WHOLE),
@@ -78,6 +96,14 @@ ROUNDS = st.lists(
             st.integers(0, 3),
             st.sampled_from([(1, 2), (2, 3)]),
         ),
+        st.builds(
+            lambda partition, outcome: RoundRecord(
+                at=4, moves=[Move("t", partition)], ended=[Ended("t", partition, outcome, (3, 2), "why")]
+            ),
+            st.integers(0, 3),
+            st.sampled_from(Outcome),
+        ),
+        st.builds(lambda recorded: RoundRecord(at=5, recorded=recorded), st.integers(0, 2)),
         st.builds(
             lambda part, partition: RoundRecord(at=3, waiting=[Waiting(part, "q", partition)]),
             st.integers(1, 9),

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.throttling.leased_configs import (
 )
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
+from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
 
 BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
@@ -61,6 +62,45 @@ async def test_236_11_what_somebody_else_has_changed_since_the_read_is_not_overw
     assert await store.configs.remembered() == []
 
 
+async def test_236_11_what_somebody_else_changes_while_the_memory_becomes_durable_is_not_overwritten() -> None:
+    cluster = MemoryCluster({}, (1,))
+    cluster.of_configs[BROKER] = dict(FORMER)
+    now = elected(MemoryLog(), cluster)
+    now.writer.before_commit = lambda: cluster.of_configs[BROKER].update({LEADER_RATE: "9"})
+    with pytest.raises(ReloadNeeded, match="somebody else"):
+        await lease(now.store, 5)
+    assert cluster.of_configs[BROKER] == {**FORMER, LEADER_RATE: "9"}
+    assert await now.store.configs.remembered() == []
+    now.writer.before_commit = lambda: None
+    await lease(now.store, 5)
+    await lease(now.store, -1)
+    assert cluster.of_configs[BROKER] == {**FORMER, LEADER_RATE: "9"}
+
+
+async def test_236_11_entries_that_somebody_else_adds_to_a_list_in_between_stay_in_it() -> None:
+    cluster = MemoryCluster({}, (1,))
+    store = elected(MemoryLog(), cluster).store
+    await listed(store, "0:1")
+    cluster.before_change = lambda: cluster.of_configs[TOPIC].update({LEADER_REPLICAS: "0:1,7:7"})
+    with pytest.raises(ReloadNeeded, match="somebody else"):
+        await listed(store, "0:1,1:2")
+    assert cluster.of_configs[TOPIC] == {LEADER_REPLICAS: "0:1,7:7,1:2"}
+    cluster.before_change = lambda: None
+    (stored,) = await store.configs.read([TOPIC])
+    assert stored.memory == TopicMemory(ListMemory("0:1,1:2"))
+    await listed(store, "2:2", "7:7,2:2")
+    assert cluster.of_configs[TOPIC] == {LEADER_REPLICAS: "7:7,2:2"}
+    (stored,) = await store.configs.read([TOPIC])
+    every = {LEADER_REPLICAS: "*"}
+    assert differences(ConfigWrite(stored, every, TopicMemory())) == (every, {})
+
+
+async def listed(store: KRaftStore, ours: str, value: str | None = None) -> None:
+    (stored,) = await store.configs.read([TOPIC])
+    memory = TopicMemory(ListMemory(ours))
+    await store.configs.write([ConfigWrite(stored, {LEADER_REPLICAS: value or ours}, memory)])
+
+
 async def test_236_11_only_what_differs_is_changed_and_a_change_in_between_is_found_afterwards() -> None:
     cluster = MemoryCluster({}, (1,))
     cluster.of_configs[BROKER] = dict(FORMER)
@@ -93,9 +133,7 @@ async def test_236_11_lists_of_a_topic_keep_entries_of_both_memories_until_it_is
         first.writer.lives = lives
         try:
             for ours in ("0:1", "0:1,1:2"):
-                (stored,) = await first.store.configs.read([TOPIC])
-                memory = TopicMemory(ListMemory(ours))
-                await first.store.configs.write([ConfigWrite(stored, {LEADER_REPLICAS: ours}, memory)])
+                await listed(first.store, ours)
         except ControllerMoved:
             pass
         else:

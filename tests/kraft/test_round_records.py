@@ -3,6 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
@@ -11,6 +14,7 @@ from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, List
 from kafka_reassign_rpc.kraft.round_records import (
     LARGEST,
     BadRound,
+    Ended,
     Memory,
     Move,
     RoundRecord,
@@ -68,6 +72,25 @@ def test_kr_6_a_round_is_written_as_it_always_was_and_read_back_whole() -> None:
     assert decode(GOLDEN) == replace(WHOLE, version=1)
 
 
+ENDS = RoundRecord(
+    at=5,
+    moves=[Move("t", 0)],
+    ended=[Ended("t", 0, Outcome.CANCELLED_BY_OTHERS, (1, 2), "why"), Ended("t", 1, Outcome.GONE)],
+    recorded=7,
+    outcomes=[Event(catalogue.MOVE_COMPLETED, "t", 2, 9, target=(3, 2))],
+)
+GOLDEN_ENDS = (
+    b'{"at":5,"version":1,"moves":[["t",0,null]],"ended":[["t",0,"cancelled_by_others",[1,2],"why"],'
+    b'["t",1,"gone",null,""]],"recorded":7,"outcomes":[{"event":"move.completed","topic":"t","partition":2,"id":9,'
+    b'"target":[3,2]}]}'
+)
+
+
+def test_kr_6_outcomes_are_written_as_they_always_were_and_read_back_whole() -> None:
+    assert encode(ENDS) == GOLDEN_ENDS
+    assert decode(GOLDEN_ENDS) == replace(ENDS, version=1)
+
+
 def test_kr_6_fields_of_a_later_version_that_this_one_can_do_without_are_passed_over() -> None:
     assert decode(b'{"version":1,"at":5,"later":{"a":1}}') == RoundRecord(at=5, version=1)
 
@@ -111,6 +134,7 @@ def test_kr_6_a_large_record_is_several_documents_each_with_all_of_its_partition
             *(Waiting(5, *name) for name in names[1_000:]),
         ],
         memories=[Memory("topics", f"t{number}", topic=TopicMemory()) for number in range(2_500)],
+        ended=[Ended(*name, Outcome.DONE) for name in names[500:1_500]],
     )
     made = [*documents(whole)]
     assert all(decode(data) == replace(record, version=1) for record, data in made)
@@ -127,6 +151,10 @@ def test_kr_6_a_large_record_is_several_documents_each_with_all_of_its_partition
     assert len([one for record in records for one in record.waiting]) == len(whole.waiting)
     assert {(one.topic, one.partition) for record in records for one in record.moves} == {*names[:2_000]}
     assert [one for record in records for one in record.memories] == whole.memories
+    assert sum(len(record.ended) for record in records) == len(whole.ended)
+    for record in records:
+        moved = {(one.topic, one.partition) for one in record.moves}
+        assert {(one.topic, one.partition) for one in record.ended} <= moved, "with the end that it explains"
     known: set[str] = set()
     for record in records:
         known |= record.ids.keys()

@@ -4,6 +4,7 @@ in memory."""
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random
 
 import pytest
@@ -16,7 +17,16 @@ from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    InvalidReplicaAssignment,
+    KafkaError,
+    NoReassignmentInProgress,
+    NotController,
+    PolicyViolation,
+    ReassignmentInProgress,
+    RequestTimedOut,
+)
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
@@ -44,6 +54,7 @@ class Here:
         )
         self.log = MemoryLog()
         self.events: list[Event] = []
+        self.loses_events = False
         self.loop: ControllerLoop
         self.begun: MovesTerm
         self.writer: LogWriter
@@ -53,7 +64,8 @@ class Here:
         self.writer = writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, self.events.extend, NOT_ASKED, settings, QUICK)
+        record = (lambda _: None) if self.loses_events else self.events.extend
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, written=self._written)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -63,6 +75,10 @@ class Here:
         finally:
             term.stop("the test is over")
             await serving
+
+    async def _written(self) -> None:
+        if self.loses_events:
+            await asyncio.Event().wait()
 
     async def ask(self, name: TopicPartition, target: tuple[int, ...] | None, rate: int | None = None) -> None:
         assert await self.answers([name], target, rate) == {name: None}
@@ -74,6 +90,14 @@ class Here:
         request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
         found = await self.loop.submit(AlterReassignmentsCommand(request))
         return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    async def told(
+        self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
+    ) -> KafkaError | None:
+        """As a client is answered."""
+        durable = await self.answers([name], target)
+        [(*_, error)] = await self.begun.told([(*name, durable[name])], timeout_ms)
+        return error
 
     def named(self, event: str) -> list[TopicPartition]:
         return [TopicPartition(one.topic or "", one.partition or 0) for one in self.events if one.event == event]
@@ -157,6 +181,76 @@ async def test_kr_6_what_was_durable_and_not_told_is_told_by_the_next_server() -
         await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
 
 
+async def test_kr_6_an_outcome_that_a_server_could_not_record_is_recorded_by_the_next_one() -> None:
+    here = Here()
+    here.cluster.partitions[OTHER].cordoned = frozenset({2})
+    here.loses_events = True
+    async with here.term():
+        await here.ask(NAME, (3, 2), None)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME].catch_up()
+        assert isinstance(await here.told(OTHER, (2, 3)), InvalidReplicaAssignment)
+        await eventually(lambda: not here.log.replayed().moves)
+    assert here.events == []
+    here.loses_events = False
+    async with here.term():
+        await eventually(lambda: not here.log.replayed().outcomes)
+    async with here.term():
+        pass
+    assert here.named(catalogue.MOVE_COMPLETED) == [NAME]
+    assert here.named(catalogue.MOVE_REFUSED) == [OTHER]
+    completed = next(one for one in here.events if one.event == catalogue.MOVE_COMPLETED)
+    assert (completed.target, completed.replicas, completed.original) == ((3, 2), (3, 2), (1, 2))
+    assert None not in {one.id for one in here.events}, "by which a second one of the same move is known"
+
+
+async def test_kr_6_a_client_is_answered_what_the_cluster_says_once_a_refusal_is_durable() -> None:
+    here = Here()
+    here.cluster.partitions[NAME].cordoned = frozenset({2})
+    async with here.term():
+        refused = await here.told(NAME, (3, 2))
+        assert isinstance(refused, InvalidReplicaAssignment)
+        assert str(refused) == "cordoned"
+        assert here.log.replayed().moves == {}
+        assert await here.told(OTHER, (3, 1)) is None
+        assert here.cluster.partitions[OTHER].at.is_moving
+        assert await here.told(OTHER, None) is None
+
+
+async def test_kr_6_a_cancel_that_comes_too_late_is_answered_so_and_one_that_was_told_twice_is_not() -> None:
+    here = Here()
+    async with here.term():
+        for name, catches_up in ((NAME, True), (THIRD, False)):
+            assert await here.told(name, (3, 2)) is None
+            partition = here.cluster.partitions[name]
+            here.cluster.before_alter = partition.catch_up if catches_up else partial(partition.alter, None)
+            answer = await here.told(name, None)
+            assert isinstance(answer, NoReassignmentInProgress) is catches_up
+            assert here.named(catalogue.MOVE_COMPLETED) == [NAME]
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [THIRD])
+
+
+async def test_kr_6_where_nobody_knows_what_an_alter_has_done_looks_answer_its_sender() -> None:
+    here = Here()
+    here.cluster.silent = True
+    async with here.term():
+        late = await here.told(NAME, (3, 2), 10)
+        assert isinstance(late, RequestTimedOut)
+        assert "durable" in str(late)
+        asked = asyncio.create_task(here.told(OTHER, (3, 1)))
+        await eventually(lambda: OTHER in here.cluster.told)
+        assert not asked.done()
+        here.cluster.partitions[OTHER].alter((3, 1))  # it had its effect
+        assert await asked is None
+        asked = asyncio.create_task(here.told(THIRD, (3, 2)))
+        await eventually(lambda: THIRD in here.cluster.told)
+        here.cluster.partitions[THIRD].alter((4, 2))
+        assert isinstance(await asked, ReassignmentInProgress)
+        asked = asyncio.create_task(here.told(OTHER, None))
+        await eventually(lambda: here.cluster.told[OTHER] is None)
+    assert isinstance(await asked, NotController), "another server decides"
+
+
 async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
     here = Here()
     here.cluster.partitions[NAME].cordoned = frozenset({2})
@@ -169,6 +263,46 @@ async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
         assert found is not None
         assert (found.replicas, found.is_moving, found.move) == ((1, 2), False, None)
     assert here.log.replayed().moves == {}
+
+
+async def test_kr_6_while_the_cluster_takes_nothing_from_this_server_its_moves_wait_and_the_queue_starts_no_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = Here()
+    here.cluster.refuses = ClusterAuthorizationFailed()
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        assert await here.answers([NAME, THIRD], (3, 2)) == {NAME: None, THIRD: None}
+        [(*_, waits), (*_, queued)] = await here.begun.told([(*NAME, None), (*THIRD, None)])
+        assert isinstance(waits, RequestTimedOut)
+        assert queued is None
+        await eventually(lambda: here.named(catalogue.REASSIGNMENTS_DISABLED) != [])
+        here.cluster.told.clear()
+        await eventually(lambda: NAME in here.cluster.told)  # again
+        assert THIRD not in here.cluster.told
+        found = await here.answers([OTHER], (3, 1))
+        assert isinstance(found[OTHER], PolicyViolation)
+        assert "grant ALTER on the cluster" in str(found[OTHER])
+        assert here.log.replayed().moves.keys() == {NAME}
+        here.cluster.refuses = None
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        assert loop.cluster.soft.takes_nothing == ""
+    switched = (catalogue.REASSIGNMENTS_DISABLED, catalogue.REASSIGNMENTS_ENABLED)
+    assert tuple(one.event for one in here.events if one.event in switched) == switched
+    assert here.named(catalogue.MOVE_REFUSED) == [OTHER]
+    assert [one.levelname for one in caplog.records if "grant ALTER on the cluster" in one.message] == ["ERROR"]
+
+
+async def test_kr_6_a_cluster_that_took_nothing_is_tried_again_once_no_act_is_left_to_show_that_this_is_over() -> None:
+    here = Here()
+    here.cluster.refuses = ClusterAuthorizationFailed()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: loop.cluster.soft.takes_nothing != "")
+        await here.ask(NAME, None)
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [NAME])
+        await eventually(lambda: loop.cluster.soft.takes_nothing == "")
 
 
 async def test_kr_8_what_others_start_is_shown_and_left_alone_and_a_dead_target_is_refused() -> None:

@@ -5,7 +5,7 @@ until the command is durable.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
@@ -58,7 +58,12 @@ async def _as_known(term: "MovesTerm", reading: Coroutine[object, object, T]) ->
     return None
 
 
-async def _durable(results: Sequence[ItemResult]) -> Sequence[ItemResult]:
+class ToldResults(Protocol):
+    async def __call__(self, results: Sequence[ItemResult], timeout_ms: int = ..., /) -> Sequence[ItemResult]:
+        """Waits until the cluster was told what was decided. Returns its refusals too, before the time is over."""
+
+
+async def _durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
     return results
 
 
@@ -68,7 +73,6 @@ class MovesTerm(NamedTuple):
     up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
     healer      None: nothing is repaired here
     obeyed      waits until brokers obey; raises NotController if they do not
-    told        waits until the cluster has been told what was decided, and returns its refusals too
     """
 
     loop: ControllerLoop
@@ -79,7 +83,7 @@ class MovesTerm(NamedTuple):
     disks: DiskSurvey
     connected: Callable[[], bool]
     obeyed: Callable[[], Awaitable[None]]
-    told: Callable[[Sequence[ItemResult]], Awaitable[Sequence[ItemResult]]] = _durable
+    told: ToldResults = _durable
 
 
 def _healer_of(term: MovesTerm) -> Healer:
@@ -130,7 +134,7 @@ class MovesService:
         if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
         command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
-        return await term.told(await self._submit(command))
+        return await term.told(await self._submit(command), request.timeout_ms)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext

@@ -156,6 +156,11 @@ class EventRecorder:
         if self._task is None:
             self._task = asyncio.create_task(self._work(), name="recorder")
 
+    async def written(self) -> None:
+        """Waits until what was recorded before is in the event log, or lost to it (`lost`)."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
     def observe_duration(self, what: str, seconds: float) -> None:
         if self.counter is not None:
             self.counter.observe_duration(what, seconds)

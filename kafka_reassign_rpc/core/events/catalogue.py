@@ -157,7 +157,7 @@ _TYPES = (
     EventType(
         MOVE_REFUSED,
         "INFO",
-        ("topic", "partition", *_WHO, "reason", "target", "count"),
+        ("topic", "partition", "id", *_WHO, "reason", "target", "count"),
         "A client's target for a partition was refused. Of one request the first 10 refusals have an event each; the"
         " others share one, with `count` and how many had which error.",
         refusal=True,
@@ -231,7 +231,8 @@ _TYPES = (
         "WARNING",
         ("reason", *_WHO),
         "No new move starts: `/admin/reassign_cancel` exists, or `partition.reassignments.enabled` is `false`. `who`,"
-        " if it is known, has set that. Each new controller records it again.",
+        " if it is known, has set that. Each new controller records it again. In front of KRaft: the cluster takes no"
+        " change of a move from this server; `reason` has its error, and what to grant.",
     ),
     EventType(REASSIGNMENTS_ENABLED, "INFO", _WHO, "New moves may start again."),
     EventType(

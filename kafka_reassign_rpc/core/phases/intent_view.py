@@ -1,6 +1,7 @@
 """A round in front of KRaft: decisions become moves with a phase, and what looks have found moves on."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
@@ -9,16 +10,26 @@ from kafka_reassign_rpc.core.phases.kraft_refusals import cancel_refusal, cordon
 from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
 from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, first_act
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
+class EndedMove(NamedTuple):
+    """See `outcome_event`."""
+
+    outcome: Outcome
+    replicas: Replicas | None
+    reason: str
+
+
 class IntentView(RoundView):
     """acts     what the cluster is told once the round is durable
     checked  partitions of which a decision depends on what was seen of them last
     lost     moves of partitions that are gone
+    ended    how moves have ended, as looks and the answers of the cluster say
     """
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
@@ -26,6 +37,7 @@ class IntentView(RoundView):
         self.acts: dict[TopicPartition, Act] = {}
         self.checked: dict[TopicPartition, None] = {}
         self.lost: dict[TopicPartition, None] = {}
+        self.ended: dict[TopicPartition, EndedMove] = {}
         self._is_found = False
         self._judged: tuple[Partition, PartitionChange, Partition | None] | None = None
         """What `refusal` was asked about last, and what is decided by it: mostly it is added next."""
@@ -78,15 +90,19 @@ class IntentView(RoundView):
             return
         if step.outcome is not None:
             replicas = None if step.outcome is Outcome.REFUSED else seen.replicas
-            self.report(outcome_event(name, before.move, step.outcome, replicas, step.reason))
+            self._end(name, before.move, EndedMove(step.outcome, replicas, step.reason))
         self.acts[name] = step.act
         self._is_found = True
         super().add(PartitionChange(*name, as_seen(before, seen, step.record)))
         self._is_found = False
 
     def lose(self, name: TopicPartition, record: MoveRecord, reason: str) -> None:
-        self.report(outcome_event(name, record, Outcome.GONE, None, reason))
+        self._end(name, record, EndedMove(Outcome.GONE, None, reason))
         self.lost[name] = None
+
+    def _end(self, name: TopicPartition, record: MoveRecord, ended: EndedMove) -> None:
+        self.ended[name] = ended
+        self.report(outcome_event(name, record, *ended))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:
         if not self._is_found:  # an outcome has an event of its own

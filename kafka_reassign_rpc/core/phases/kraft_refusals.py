@@ -7,17 +7,26 @@ stays                                            after a cancel
 a cancel that leaves no replica in sync          KRaft refuses it (PartitionReassignmentRevert), also where an eligible
                                                  leader replica is safe while the ISR is empty
 
+A request that it refuses as a whole says nothing about its moves: they go on waiting, and no others start.
+
 Dead brokers are refused where all targets are checked (`reassignment.alter_checks`): a fenced one counts as dead.
 """
 
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.brokers.cordon import cordoned_by_themselves
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    InvalidReplicaAssignment,
+    KafkaError,
+    UnsupportedVersion,
+)
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, among, without
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import those
+
+SASL_AUTHENTICATION_FAILED = 58
 
 
 class Cordons(NamedTuple):
@@ -46,6 +55,21 @@ def no_restore(original: Replicas, cordons: Cordons) -> str:
     """Why the original order cannot be restored after a cancel; "" if it can."""
     named = among(original, cordons.brokers) if cordons.staying else ()
     return f"the cluster refuses a target with {those(named)}, cordoned" if named else ""
+
+
+_REMEDIES = {
+    ClusterAuthorizationFailed.code: "grant ALTER on the cluster to the login of this server (kafka-acls.sh --add"
+    " --cluster --operation Alter --allow-principal ...)",
+    UnsupportedVersion.code: "moves need AlterPartitionReassignments, which brokers have from Kafka 2.4 on",
+    SASL_AUTHENTICATION_FAILED: "give this server a login that the brokers know (--command-config)",
+}
+
+
+def takes_nothing(error: KafkaError) -> str:
+    """`error`: of a whole request, or of all its sender's."""
+    remedy = _REMEDIES.get(error.code)
+    text = f"the cluster takes no change of a move from this server, {error.name}: {str(error).rstrip('.')}"
+    return text if remedy is None else f"{text}; {remedy}"
 
 
 def cancel_refusal(name: TopicPartition, isr: Replicas, adding: Replicas, *, allows_unclean: bool) -> KafkaError | None:

@@ -30,8 +30,8 @@ def outcome_event(
     terms = record.terms
     asked = requester_of(terms.route, terms.by)
     if outcome is Outcome.REFUSED:
-        refused = Event(EVENTS[outcome], *name, reason=reason, target=terms.target)
-        return refused if asked is None else refused.asked_by(asked)
+        refused = Event(EVENTS[outcome], *name, record.id, reason=reason, target=terms.target)
+        return refused.asked_by(asked or CONTROLLER)
     event = Event(
         EVENTS[outcome],
         *name,
@@ -47,4 +47,4 @@ def outcome_event(
         return event.asked_by(SOMEBODY_ELSE, asked)
     if outcome is Outcome.CANCELLED:
         return event.asked_by(record.cancelled_by or CONTROLLER, asked)
-    return event if asked is None else event.asked_by(asked)
+    return event.asked_by(asked or CONTROLLER)

@@ -14,7 +14,7 @@ PartitionReassignmentRevert), and trials on 4.1 to 4.4.
 """
 
 from collections.abc import Mapping
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -37,7 +37,9 @@ class Act(Enum):
     RESTORE = auto()
 
 
-class Outcome(Enum):
+class Outcome(StrEnum):
+    """Part of durable records."""
+
     DONE = auto()
     CANCELLED = auto()
     CANCELLED_BY_OTHERS = auto()

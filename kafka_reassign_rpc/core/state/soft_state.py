@@ -28,6 +28,7 @@ class SoftState(msgspec.Struct):
     reported          what events have reported about the queue: dead brokers that moves wait for, and `ENABLED`
     migrating         brokers that say they were restarted for the migration to KRaft
     kraft             what `watch` has heard of brokers in KRaft mode
+    takes_nothing     why a cluster in KRaft mode takes no change of a move from this server; "": it does
 
     Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
     (`BatchZnode.waiting`, `.lacks_room`, `.stripped`).
@@ -46,3 +47,4 @@ class SoftState(msgspec.Struct):
     reported: set[Place] = set()
     migrating: frozenset[int] = frozenset()
     kraft: KRaftFacts = NOTHING_TOLD
+    takes_nothing: str = ""

@@ -73,6 +73,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         reported=soft.reported,
         migrating=soft.migrating,
         kraft=soft.kraft,
+        takes_nothing=soft.takes_nothing,
     )
 
 

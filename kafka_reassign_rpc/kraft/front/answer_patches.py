@@ -10,6 +10,7 @@ stays as it is: tools take its nodes for brokers, and clear throttles on each of
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.kafka_errors import UnsupportedSaslMechanism
 from kafka_reassign_rpc.kraft.front.announced import announced
 from kafka_reassign_rpc.protocol.frame_codec import (
     answer_header,
@@ -22,8 +23,10 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     DescribeClusterResponse,
     MetadataResponse,
+    SaslHandshakeResponse,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI
 from kafka_reassign_rpc.support.host_port import Address
 
 NO_ERROR = 0
@@ -116,8 +119,21 @@ def api_versions(frame: bytes, version: int, ours: Mapping[int, tuple[int, int]]
     return _encoded(found, ApiKey.API_VERSIONS, version, correlation_id)
 
 
+def sasl_handshake(frame: bytes, version: int, asked: str) -> list[bytes]:
+    """As `describe_cluster`. Without Kerberos: a client has a ticket for the host that it connects to, which is ours;
+    the broker behind it would not take that. `asked`: the mechanism of the request."""
+    correlation_id, found = decode_response(SaslHandshakeResponse, frame, version=version)
+    found.mechanisms = [one for one in found.mechanisms if one != GSSAPI]
+    if asked == GSSAPI:
+        found.error_code = UnsupportedSaslMechanism.code
+    return _encoded(found, ApiKey.SASL_HANDSHAKE, version, correlation_id)
+
+
 def _encoded(
-    message: DescribeClusterResponse | ApiVersionsResponse, key: int, version: int, correlation_id: int
+    message: DescribeClusterResponse | ApiVersionsResponse | SaslHandshakeResponse,
+    key: int,
+    version: int,
+    correlation_id: int,
 ) -> list[bytes]:
     body = encode_body(message, version=version)
     return [response_prefix(key, version, correlation_id, len(body)), body]

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     Reply,
     RequestHeader,
+    decode_request,
     peek_client_id,
     peek_request_header,
 )
@@ -179,6 +180,9 @@ class RelayedRequests(RequestAnswers):
             return told.seen(await self._shows.shown(told.brokers))
         if key == ApiKey.DESCRIBE_CLUSTER:
             return answer_patches.describe_cluster(answer, version, self._shows.shown_last)
+        if key == ApiKey.SASL_HANDSHAKE:
+            asked: Any = decode_request(frame, READ_HERE).body
+            return answer_patches.sasl_handshake(answer, version, asked.mechanism)
         if key == ApiKey.API_VERSIONS:
             return answer_patches.api_versions(answer, version, self._handler.served)
         return [len(answer).to_bytes(4, "big"), answer]

@@ -10,11 +10,34 @@ from enum import Enum
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, RequestTimedOut, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    IllegalSaslState,
+    KafkaError,
+    NotController,
+    RequestTimedOut,
+    ThrottlingQuotaExceeded,
+    TopicAuthorizationFailed,
+    UnknownServerError,
+    UnsupportedSaslMechanism,
+    UnsupportedVersion,
+)
 
 NETWORK_EXCEPTION = 13
 _OPEN = frozenset({UnknownServerError.code, RequestTimedOut.code, NETWORK_EXCEPTION, NotController.code})
 _BEFORE_SENDING = (NotSent, Unauthenticated, UnsupportedHere)
+_OF_THE_SENDER = frozenset(
+    {
+        TopicAuthorizationFailed.code,
+        ClusterAuthorizationFailed.code,
+        UnsupportedSaslMechanism.code,
+        IllegalSaslState.code,
+        UnsupportedVersion.code,
+        Unauthenticated.code,
+        ThrottlingQuotaExceeded.code,
+    }
+)
+"""They are about who asks and how, whatever is asked."""
 
 
 class Told(Enum):
@@ -22,13 +45,14 @@ class Told(Enum):
     REFUSED    it has not, and its error says why. A cancel that finds no move may be the second try of one that had its
                effect: brokers pass requests on again after a failover of the controller
     UNKNOWN    look before anything else
-    NOT_SENT   it never left this server
+    NOT_TOLD   it has had no effect, for a reason that is not in it: it never left this server, or the cluster takes
+               nothing of the kind from it. The same may be taken later
     """
 
     DONE = "done"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    NOT_SENT = "not sent"
+    NOT_TOLD = "not told"
 
 
 class Outcome(NamedTuple):
@@ -41,14 +65,17 @@ class Outcome(NamedTuple):
 DONE = Outcome(Told.DONE)
 NOT_NAMED = KafkaError("The answer of the cluster does not name it.")
 UNNAMED = Outcome(Told.UNKNOWN, NOT_NAMED)
+NOT_REACHED = Outcome(Told.NOT_TOLD, NotSent("Nothing was sent: a request before it has had no answer, or a refusal."))
 
 
-def outcome_of(error: KafkaError | None) -> Outcome:
-    """`error`: of the item, or of its whole request."""
+def outcome_of(error: KafkaError | None, *, of_request: bool = False) -> Outcome:
+    """`of_request`: the error is that of the whole request, and says nothing about one item."""
     if error is None:
         return DONE
     if isinstance(error, _BEFORE_SENDING):
-        return Outcome(Told.NOT_SENT, error)
+        return Outcome(Told.NOT_TOLD, error)
     if isinstance(error, Unreachable):
-        return Outcome(Told.UNKNOWN if error.may_have_had_effect else Told.NOT_SENT, error)
-    return Outcome(Told.UNKNOWN if error.code in _OPEN else Told.REFUSED, error)
+        return Outcome(Told.UNKNOWN if error.may_have_had_effect else Told.NOT_TOLD, error)
+    if error.code in _OPEN:
+        return Outcome(Told.UNKNOWN, error)
+    return Outcome(Told.NOT_TOLD if of_request or error.code in _OF_THE_SENDER else Told.REFUSED, error)

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import config_calls, election_calls, kraft_calls,
 from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
 from kafka_reassign_rpc.client.log_dir_calls import describe_brokers
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.pace import Ask
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, UNNAMED, Outcome, Told, outcome_of
+from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, NOT_REACHED, UNNAMED, Outcome, Told, outcome_of
 from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, without_leader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.support.slices import pieces
@@ -183,7 +183,7 @@ class Upstream:
     async def _tell(
         self, names: Sequence[Key], send: Callable[[Sequence[Key]], Awaitable[Mapping[Key, KafkaError | None]]]
     ) -> dict[Key, Outcome]:
-        """A request that was not sent, or whose answer is lost, is the last one."""
+        """A request that was not sent, that is refused as a whole, or whose answer is lost, is the last one."""
         outcomes: dict[Key, Outcome] = {}
         async with self._one_at_a_time:
             rest = iter(names)
@@ -191,11 +191,9 @@ class Upstream:
                 try:
                     answers = await send(some)
                 except KafkaError as error:
-                    outcome = outcome_of(error.as_answer())
-                    outcomes |= dict.fromkeys(some, outcome)
-                    if outcome.told is not Told.REFUSED:
-                        outcomes |= dict.fromkeys(rest, Outcome(Told.NOT_SENT, error))
-                    continue
+                    outcomes |= dict.fromkeys(some, outcome_of(error.as_answer(), of_request=True))
+                    outcomes |= dict.fromkeys(rest, NOT_REACHED)
+                    break
                 outcomes |= {one: outcome_of(answers[one]) if one in answers else UNNAMED for one in some}
         return outcomes
 
@@ -223,19 +221,17 @@ class Upstream:
         return () if isinstance(found, KafkaError) else [one for one, told in found.items() if not told.fenced]
 
     async def _change_broker(
-        self, live: Collection[int], resource: Resource, values: Mapping[str, str | None]
+        self, live: Collection[int], resource: Resource, values: Values
     ) -> dict[Resource, Outcome]:
         if not live or int(resource[1]) in live:
             told = await _changed(self._teller, {resource: values})
-            if told[resource].told is not Told.NOT_SENT or not isinstance(told[resource].error, Unreachable):
+            if told[resource].told is not Told.NOT_TOLD or not isinstance(told[resource].error, Unreachable):
                 return told
         return await self._change_at_controllers(resource, values)
 
-    async def _change_at_controllers(
-        self, resource: Resource, values: Mapping[str, str | None]
-    ) -> dict[Resource, Outcome]:
+    async def _change_at_controllers(self, resource: Resource, values: Values) -> dict[Resource, Outcome]:
         if self._of_controllers is None:
-            return {resource: Outcome(Told.NOT_SENT, Unreachable(NO_CONTROLLERS.format(resource[1])))}
+            return {resource: Outcome(Told.NOT_TOLD, Unreachable(NO_CONTROLLERS.format(resource[1])))}
         try:
             return await _changed(await self._at_controllers(), {resource: values})
         except KafkaError as error:

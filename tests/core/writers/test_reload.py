@@ -36,6 +36,7 @@ def known() -> Cluster:
         reported={receiving(4)},
         migrating=frozenset({4}),
         kraft=KRaftFacts(frozenset({5})),
+        takes_nothing="refused",
     )
     made.batch = BatchZnode(changed=5, waiting=3)
     made.derive_settings()
@@ -83,5 +84,5 @@ def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
         "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "migrating",
-        "kraft", "window", "unheard", "started_with", "in_force",
+        "kraft", "window", "unheard", "started_with", "in_force", "takes_nothing",
     }  # fmt: skip

@@ -9,7 +9,12 @@ from kafka_reassign_rpc.kraft.front import Beside, EachByPort, answer_patches
 from kafka_reassign_rpc.kraft.front.announced import RELAYED, announced, is_served
 from kafka_reassign_rpc.kraft.front.answer_patches import ToldMetadata
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_response
-from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse, DescribeClusterResponse, MetadataResponse
+from kafka_reassign_rpc.protocol.messages import (
+    ApiVersionsResponse,
+    DescribeClusterResponse,
+    MetadataResponse,
+    SaslHandshakeResponse,
+)
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.host_port import Address
 from tests.effort import examples
@@ -97,3 +102,12 @@ def test_kr_9_only_apis_of_administrators_are_announced_with_ours(version: int) 
 def test_kr_9_a_refusal_of_versions_stays_as_it_is() -> None:
     frame = frame_of(ApiVersionsResponse(version=0, error_code=35, api_keys=[]), 0)
     assert answer_patches.api_versions(frame, 4, OURS) == [len(frame).to_bytes(4, "big"), frame]
+
+
+@for_each("asked, told, error", [("PLAIN", 0, 0), ("GSSAPI", 0, 33), ("NONE", 33, 33)])
+def test_kr_9_kerberos_is_not_offered_since_a_ticket_for_this_host_is_none_for_the_broker(
+    asked: str, told: int, error: int
+) -> None:
+    broker = SaslHandshakeResponse(version=1, error_code=told, mechanisms=["GSSAPI", "PLAIN", "SCRAM-SHA-256"])
+    found = read(SaslHandshakeResponse, answer_patches.sasl_handshake(frame_of(broker, 1), 1, asked), 1)
+    assert (found.error_code, found.mechanisms) == (error, ["PLAIN", "SCRAM-SHA-256"])

@@ -21,11 +21,13 @@ ERRORS: tuple[tuple[KafkaError | None, Told], ...] = (
     (error_of(13, None), Told.UNKNOWN),
     (error_of(41, None), Told.UNKNOWN),
     (Unreachable("lost", may_have_had_effect=True), Told.UNKNOWN),
-    (Unreachable("refused"), Told.NOT_SENT),
-    (NotSent(), Told.NOT_SENT),
-    (Unauthenticated("no"), Told.NOT_SENT),
-    (UnsupportedHere("no"), Told.NOT_SENT),
-    (error_of(31, None), Told.REFUSED),
+    (Unreachable("refused"), Told.NOT_TOLD),
+    (NotSent(), Told.NOT_TOLD),
+    (Unauthenticated("no"), Told.NOT_TOLD),
+    (UnsupportedHere("no"), Told.NOT_TOLD),
+    (error_of(31, None), Told.NOT_TOLD),
+    (error_of(35, None), Told.NOT_TOLD),
+    (error_of(58, None), Told.NOT_TOLD),
     (error_of(39, "Unknown replica"), Told.REFUSED),
     (error_of(85, None), Told.REFUSED),
     (error_of(3, None), Told.REFUSED),
@@ -38,6 +40,12 @@ def test_kr_6_silence_and_errors_that_say_nothing_of_the_change_leave_it_open(
     error: KafkaError | None, told: Told
 ) -> None:
     assert outcome_of(error) == (told, error)
+
+
+def test_kr_6_an_error_of_a_whole_request_says_nothing_about_its_items() -> None:
+    assert outcome_of(error_of(42, "odd"), of_request=True).told is Told.NOT_TOLD
+    assert outcome_of(error_of(42, "odd")).told is Told.REFUSED
+    assert outcome_of(error_of(41, None), of_request=True).told is Told.UNKNOWN
 
 
 def seen(topic: TopicInfo | None, at: float) -> Seen:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import traffic
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.upstream import Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream.upstream import PARTITIONS_A_REQUEST
@@ -27,9 +28,11 @@ class Gate:
 
 
 class Taking(ScriptedNode):
-    """It takes partitions of `t` up to `up_to`, and does not name others. `most` at once, of the requests so far."""
+    """It takes partitions of `t` up to `up_to`, and does not name others. `most` at once, of the requests so far.
+    `refuses`: each request as a whole, with this error."""
 
     up_to = 10 * PARTITIONS_A_REQUEST
+    refuses = 0
 
     def _answer(self, key: int, version: int) -> Any:
         if key != ALTER:
@@ -41,7 +44,7 @@ class Taking(ScriptedNode):
             if one.partition < self.up_to
         ]
         return AlterPartitionReassignmentsResponse(
-            version=version, error_code=0, error_message=None, responses=[of(name="t", partitions=named)]
+            version=version, error_code=self.refuses, error_message=None, responses=[of(name="t", partitions=named)]
         )
 
 
@@ -69,7 +72,7 @@ async def test_kr_6_nothing_leaves_after_the_gate_has_closed(times: int) -> None
     async with listening(Taking(ScriptedCluster(), 1)) as node:
         told = await told_by(node, Gate(times), [1])
         assert node.asked.count(ALTER) == times
-    assert told == [Told.DONE] * times * PARTITIONS_A_REQUEST + [Told.NOT_SENT] * (
+    assert told == [Told.DONE] * times * PARTITIONS_A_REQUEST + [Told.NOT_TOLD] * (
         len(MANY) - times * PARTITIONS_A_REQUEST
     )
 
@@ -81,7 +84,15 @@ async def test_kr_6_after_a_lost_answer_nothing_more_is_sent() -> None:
         told = await told_by(node, Gate(10))
         assert node.asked.count(ALTER) == 2
     one = PARTITIONS_A_REQUEST
-    assert told == [Told.DONE] * one + [Told.UNKNOWN] * one + [Told.NOT_SENT]
+    assert told == [Told.DONE] * one + [Told.UNKNOWN] * one + [Told.NOT_TOLD]
+
+
+async def test_kr_6_a_request_that_is_refused_as_a_whole_is_told_about_no_partition_and_is_the_last() -> None:
+    node = Taking(ScriptedCluster(), 1)
+    node.refuses = ClusterAuthorizationFailed.code
+    async with listening(node):
+        assert set(await told_by(node, Gate(10), [1])) == {Told.NOT_TOLD}
+        assert node.asked.count(ALTER) == 1
 
 
 async def test_kr_6_what_an_answer_does_not_name_is_unknown() -> None:

@@ -1,0 +1,104 @@
+"""Callers that wait for what the cluster makes of what they have asked for. No I/O.
+
+They are answered when the cluster has taken it, or when it is durable that it has not: a server that takes over would
+otherwise tell it again. Where nobody knows what an Alter has done, looks say it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import (
+    KafkaError,
+    NoReassignmentInProgress,
+    ReassignmentInProgress,
+    RequestTimedOut,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.phases.phases import DELETED
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+NOT_YET = "It is durable, and goes on: the cluster has not said within {:g} s whether it takes it."
+
+
+class _Waiting(NamedTuple):
+    answer: asyncio.Future[KafkaError | None]
+    is_cancel: bool
+
+
+class CallersWaiting:
+    def __init__(self) -> None:
+        self._waiting: dict[TopicPartition, _Waiting] = {}
+        self._taken: dict[TopicPartition, MoveRecord] = {}
+        """Cancels that the cluster has taken: their records do not show it until looks have seen the end."""
+
+    async def answers(
+        self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
+    ) -> Mapping[TopicPartition, KafkaError | None]:
+        """`moves`: as they have just become durable."""
+        loop, waiting = asyncio.get_running_loop(), {}
+        for name, record in moves.items():
+            if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
+                continue
+            known = self._waiting.get(name)
+            if known is None or known.is_cancel is not (record.phase is Phase.CANCEL):
+                self._answer(name, None)  # another has come in its place
+                known = self._waiting[name] = _Waiting(loop.create_future(), record.phase is Phase.CANCEL)
+            waiting[name] = known.answer
+        if waiting:
+            await asyncio.wait(waiting.values(), timeout=seconds)
+        late = RequestTimedOut(NOT_YET.format(seconds))
+        return {name: answer.result() if answer.done() else late for name, answer in waiting.items()}
+
+    def taken(self, name: TopicPartition, record: MoveRecord) -> None:
+        if record.phase is Phase.CANCEL:
+            self._taken[name] = record
+        self._answer(name, None)
+
+    def refused(self, errors: Mapping[TopicPartition, KafkaError]) -> None:
+        """Durable. A cancel that found no move may have had its effect before: a look says how the move has ended."""
+        for name, error in errors.items():
+            if not isinstance(error, NoReassignmentInProgress):
+                self._answer(name, error)
+
+    def all_answered(self, error: KafkaError) -> None:
+        for name in list(self._waiting):
+            self._answer(name, error)
+
+    def moved_on(self, name: TopicPartition, phase: Phase | None) -> None:
+        """A durable round has given the move this phase; None: there is none."""
+        if phase is not Phase.CANCEL:
+            self._taken.pop(name, None)
+        known = self._waiting.get(name)
+        if known is not None and phase is (Phase.RESTORE if known.is_cancel else Phase.MOVING):
+            self._answer(name, None)
+
+    def heard(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events of a durable round, of which some end moves."""
+        for event in events:
+            if event.topic is not None and event.partition is not None:
+                name = TopicPartition(event.topic, event.partition)
+                if event.event in _ENDS:
+                    self._taken.pop(name, None)
+                    if name in self._waiting:
+                        self._answer(name, _ended(event, is_cancel=self._waiting[name].is_cancel))
+            yield event
+
+    def _answer(self, name: TopicPartition, error: KafkaError | None) -> None:
+        known = self._waiting.pop(name, None)
+        if known is not None:
+            known.answer.set_result(error)
+
+
+_ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED, catalogue.MOVE_GONE)
+
+
+def _ended(event: Event, *, is_cancel: bool) -> KafkaError | None:
+    if event.event == catalogue.MOVE_COMPLETED:
+        return NoReassignmentInProgress() if is_cancel else None
+    if event.event == catalogue.MOVE_CANCELLED:
+        return None
+    return UnknownTopicOrPartition() if event.reason == DELETED else ReassignmentInProgress(event.reason)

@@ -1,0 +1,38 @@
+"""kr-6: who waits for what the cluster makes of a move. The whole way is in `test_term`."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, NoReassignmentInProgress, RequestTimedOut
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
+
+NAME = TopicPartition("t", 0)
+START = MoveRecord(MoveTerms((3, 2)), (1, 2), 7, phase=Phase.START)
+CANCEL = replace(START, phase=Phase.CANCEL)
+
+
+async def test_kr_6_a_cancel_that_the_cluster_took_before_its_sender_asked_is_answered_at_once() -> None:
+    callers = CallersWaiting()
+    callers.taken(NAME, CANCEL)
+    assert await callers.answers({NAME: CANCEL}, 60) == {}
+    callers.moved_on(NAME, None)
+    assert isinstance((await callers.answers({NAME: replace(CANCEL, id=8)}, 0))[NAME], RequestTimedOut)
+
+
+async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_gets_none() -> None:
+    callers = CallersWaiting()
+    first, second = (asyncio.create_task(callers.answers({NAME: START}, 60)) for _ in range(2))
+    await asyncio.sleep(0)
+    callers.refused({NAME: NoReassignmentInProgress()})  # of a cancel before it
+    refusal = InvalidReplicaAssignment("cordoned")
+    callers.refused({NAME: refusal})
+    assert await first == await second == {NAME: refusal}
+    replaced = asyncio.create_task(callers.answers({NAME: START}, 60))
+    await asyncio.sleep(0)
+    cancels = asyncio.create_task(callers.answers({NAME: CANCEL}, 60))
+    assert await replaced == {NAME: None}
+    callers.moved_on(NAME, Phase.RESTORE)
+    assert await cancels == {NAME: None}
