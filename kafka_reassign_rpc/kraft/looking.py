@@ -9,6 +9,7 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
 from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicsSeen
 from kafka_reassign_rpc.kraft.cluster_seen import topic_seen
@@ -75,17 +76,19 @@ class Looking:
         missing = frozenset(name for name in known if name not in look.topics)
         gone, self._missing = missing & self._missing, missing
         sighted = await in_turns(self._sightings.taken(look, is_settled=_now() >= self._settled_at))
-        await loop.submit(LookSeen([*_facts(look, gone, loop.cluster)], sighted))
+        await loop.submit(LookSeen([*_facts(look, gone, self._sightings.outdated, loop.cluster)], sighted))
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _facts(look: Look, gone: frozenset[str], cluster: Cluster) -> Iterator[Fact[object]]:
+def _facts(
+    look: Look, gone: frozenset[str], outdated: frozenset[TopicPartition], cluster: Cluster
+) -> Iterator[Fact[object]]:
     yield BrokersRegistered(look.brokers)
     yield KRaftTold(look.kraft)
-    yield TopicsSeen({name: topic_seen(look, name) for name in look.topics}, gone)
+    yield TopicsSeen({name: topic_seen(look, name) for name in look.topics}, gone, outdated)
     lost = {name: NONE_SET for name in gone if name in cluster.topic_configs}
     for kind, others in ((TOPICS, lost), (BROKERS, {})):
         found = {one.name: configs for one, configs in look.configs.items() if one.kind == kind}

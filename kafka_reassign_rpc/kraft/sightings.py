@@ -1,6 +1,6 @@
 """What looks have seen of the moves, one after the other: which of them count, and how often they agree. No I/O."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
@@ -27,19 +27,27 @@ class Sightings:
         self._last: dict[TopicPartition, _Seen] = {}
         self._told: set[TopicPartition] = set()
         self._not_counting: set[TopicPartition] = set()
+        self._answered: set[TopicPartition] = set()
 
     def being_told(self, names: Iterable[TopicPartition]) -> None:
         self._told.update(names)
         self._forget(names)
 
-    def answered(self, names: Iterable[TopicPartition]) -> None:
+    def answered(self, names: Collection[TopicPartition]) -> None:
         """The look that is under way does not count."""
         self._told.difference_update(names)
         self._not_counting.update(names)
+        self._answered.update(names)
         self._forget(names)
 
     def look_begins(self) -> None:
         self._not_counting = set(self._told)
+        self._answered = set()
+
+    @property
+    def outdated(self) -> frozenset[TopicPartition]:
+        """Partitions with an act that was answered while the look that has just ended was under way."""
+        return frozenset(self._answered)
 
     def taken(self, look: Look, *, is_settled: bool) -> Generator[None, None, dict[TopicPartition, Sighted]]:
         """After a look at all topics. Not `is_settled`: what a former server has told may still arrive, so that looks

@@ -2,7 +2,7 @@
 in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -35,6 +35,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.looking import LookPace
+from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
@@ -202,6 +203,31 @@ async def test_kr_6_an_outcome_that_a_server_could_not_record_is_recorded_by_the
     completed = next(one for one in here.events if one.event == catalogue.MOVE_COMPLETED)
     assert (completed.target, completed.replicas, completed.original) == ((3, 2), (3, 2), (1, 2))
     assert None not in {one.id for one in here.events}, "by which a second one of the same move is known"
+
+
+async def test_kr_6_a_look_that_began_before_the_cluster_took_a_move_does_not_hide_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, look = Here(), MemoryCluster.look
+    looked, goes_on, shown = asyncio.Event(), asyncio.Event(), list[bool]()
+
+    async def slow(cluster: MemoryCluster, topics: Collection[str] | None = None) -> Look:
+        if goes_on.is_set():
+            found = here.loop.cluster.get(*NAME)
+            shown.append(found is not None and found.is_moving)
+        seen = await look(cluster, topics)
+        if topics is None and hasattr(here, "loop"):
+            looked.set()
+            await goes_on.wait()
+        return seen
+
+    monkeypatch.setattr(MemoryCluster, "look", slow)
+    async with here.term():
+        await looked.wait()
+        assert await here.told(NAME, (3, 2)) is None
+        goes_on.set()
+        await eventually(lambda: len(shown) > 2)
+    assert all(shown)
 
 
 async def test_kr_6_a_client_is_answered_what_the_cluster_says_once_a_refusal_is_durable() -> None:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic
 
 
@@ -49,10 +50,13 @@ class KRaftTold(msgspec.Struct, frozen=True):
 
 
 class TopicsSeen(msgspec.Struct, frozen=True):
-    """gone   topics that two looks have not found"""
+    """gone      topics that two looks have not found
+    outdated  partitions of which the cluster has taken a change since the look began: they stay as they are known
+    """
 
     topics: Mapping[str, TopicSeen]
     gone: frozenset[str] = frozenset()
+    outdated: frozenset[TopicPartition] = frozenset()
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         for name in self.gone:
@@ -66,7 +70,7 @@ class TopicsSeen(msgspec.Struct, frozen=True):
                 for index, one in seen.partitions.items():
                     before = known.partitions[index]
                     value = one.with_record(before.move)
-                    if value != replace(before, offline=()):
+                    if TopicPartition(name, index) not in self.outdated and value != replace(before, offline=()):
                         put_partition(cluster, known, index, replace(value, offline=before.offline))
                         if before.is_moving and not value.is_moving:
                             cluster.queue.waiting.more = True  # there may be room for others
