@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.support.bounded_text import abridged, printable, whole_number
+from kafka_reassign_rpc.support.bounded_text import printable, whole_number
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.standard_output import write_out
 
@@ -82,7 +82,7 @@ def _first(text: str) -> int | None:
         return 0 if text == START else None
     found = whole_number(text, 0, _MOST_OFFSET)
     if found is None:
-        raise UsageError(f"--from: expected an offset, {START} or {END}, got {printable(abridged(text, 40))}")
+        raise UsageError(f"--from: expected an offset, {START} or {END}")
     return found
 
 

@@ -76,7 +76,8 @@ async def test_sv_11_an_idle_page_says_a_common_sentence_once(tab: Tab) -> None:
     other = {**rates[0], "at": 1500, "seq": 6, "broker": 1, "bytes": 700, "reason": "to receive: by somebody else"}
     async with served(lambda: view, [*rates, other]) as (at, _):
         await tab.open(at)
-        await eventually(lambda: tab.shows("#brokers-common", "Whichever goes now: ", "4 partitions become under-"))
+        common = "Whichever broker goes now: ", "4 partitions become under-"
+        await eventually(lambda: tab.shows("#brokers-common", *common))
         await eventually(lambda: tab.shows("#plots", "Nothing is known yet."))
         await eventually(lambda: tab.shows("#moves", "No move is in flight or waits."))
         await eventually(lambda: tab.shows("#events", "throttle.set"))

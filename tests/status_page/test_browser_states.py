@@ -63,7 +63,7 @@ async def test_sv_11_a_sentence_that_is_so_of_most_brokers_is_said_once_with_the
     page: str, tab: Tab
 ) -> None:
     await tab.open(page)
-    await eventually(lambda: tab.shows("#brokers-common", "Whichever goes now, except 6, rack r6: "))
+    await eventually(lambda: tab.shows("#brokers-common", "Whichever broker goes now, except 6, rack r6: "))
     assert (await tab.text("main")).count("whether the others have room is not known") == 1
 
 

@@ -63,6 +63,11 @@ class CuttingProxy:
         self.cuts = deque(cuts)
         self.made = self.writes = 0
 
+    @property
+    def is_cutting(self) -> bool:
+        """Whether a connection is cut as soon as an answer comes: one that was planned before the last `plan`."""
+        return any(link.is_cutting for link in self._links)
+
     def cut_all(self, *, fin: bool = False) -> None:
         """Cut all connections now."""
         for link in list(self._links):
@@ -115,6 +120,10 @@ class _Link:
         self._last: int | None = None
         """The xid of the write whose answer is lost."""
         self._fin = False
+
+    @property
+    def is_cutting(self) -> bool:
+        return self._last is not None
 
     async def run(self) -> None:
         with contextlib.suppress(OSError, EOFError, asyncio.CancelledError, ExceptionGroup):

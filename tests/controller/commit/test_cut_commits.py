@@ -306,6 +306,7 @@ async def test_hm_3_and_sv_3_commands_are_answered_as_done_wherever_the_connecti
             if proxy.made < len(cuts):
                 break
         proxy.plan()
+        await eventually(lambda: controller.zk.connected and not proxy.is_cutting)
         assert number > 0 or step > 1
         assert controller.loop.is_open
         assert controller.zk.session_id == session
