@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
+from uuid import UUID
 
 import pytest
 
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     ReassignmentInProgress,
     RequestTimedOut,
+    UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
@@ -36,6 +38,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
+from kafka_reassign_rpc.kraft.sightings import Settling
 from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
@@ -44,7 +47,7 @@ from tests.tables import for_each
 from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
-QUICK = LookPace(0.01, 0.02, 0.0)
+QUICK, AT_ONCE = LookPace(0.01, 0.02), Settling(0.0, 0.0)
 NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
 
 
@@ -66,7 +69,7 @@ class Here:
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
         record = (lambda _: None) if self.loses_events else self.events.extend
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, written=self._written)
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, self._written, AT_ONCE)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -352,6 +355,76 @@ async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
         await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
         await eventually(lambda: not loop.cluster.topics)
     assert here.log.replayed().moves == {}
+
+
+async def _looked(here: Here, more: int = 6) -> None:
+    before = here.cluster.looks
+    await eventually(lambda: here.cluster.looks >= before + more)
+
+
+async def test_kr_6_a_topic_that_this_server_may_not_describe_for_a_while_keeps_its_moves_and_what_waits() -> None:
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        await here.ask(THIRD, (4, 2))
+        here.cluster.secret = {"t"}
+        await eventually(lambda: loop.cluster.soft.unseen == {"t"})
+        await _looked(here)
+        answers = await here.answers([OTHER], (3, 1))
+        assert isinstance(answers[OTHER], UnknownTopicOrPartition)
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await _looked(here)
+        assert (len(loop.cluster.queue), [*here.log.replayed().moves]) == (1, [NAME])
+        here.cluster.secret = set()
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+    assert here.named(catalogue.MOVE_GONE) == here.named(catalogue.ENTRY_REFUSED) == []
+
+
+@for_each("lagging", [1, 2])
+async def test_kr_7_a_broker_that_has_not_heard_of_a_topic_yet_ends_no_move_that_waits(lagging: int) -> None:
+    """While a term is loaded, and while a round that starts moves is read again."""
+    here = Here()
+    here.cluster.untold = {"t"}
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await here.ask(NAME, (3, 2))
+        await here.ask(THIRD, (4, 2))
+        assert len(loop.cluster.queue) == 1
+    here.cluster.lagging = lagging
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await _looked(here)
+        here.cluster.lagging = lagging
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        here.cluster.partitions[THIRD].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME, THIRD])
+    assert here.named(catalogue.MOVE_GONE) == here.named(catalogue.ENTRY_REFUSED) == []
+
+
+async def test_kr_7_what_waits_for_a_topic_that_is_gone_leaves_once_looks_agree() -> None:
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await here.ask(NAME, (3, 2))
+        await here.ask(THIRD, (4, 2))
+    here.cluster.partitions.clear()
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await eventually(lambda: here.named(catalogue.ENTRY_REFUSED) == [THIRD])
+        await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
+    assert (here.log.replayed().moves, here.log.replayed().queue) == ({}, {})
+
+
+async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_former_one() -> None:
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME] = KRaftPartition(4, 1)
+        here.cluster.ids["t"] = UUID(int=99 << 65)
+        await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
+        await eventually(lambda: loop.cluster.topics["t"].id == here.cluster.ids["t"])
+    assert here.cluster.partitions[NAME].at == SeenPartition((4, 1))
 
 
 @for_each("seed", range(6))
