@@ -2,24 +2,26 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.topic import Topic, topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
 from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicSeen, TopicsSeen
 from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
-from kafka_reassign_rpc.kraft.cluster_seen import record_of
+from kafka_reassign_rpc.kraft.cluster_seen import record_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen
+from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.support.turns import Pace, in_turns
@@ -70,6 +72,22 @@ class Looking:
                         await self._wake.wait()
                 except TimeoutError:
                     pass
+
+    async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:
+        """At partitions that the request names and that are not known, or whose moves it cancels while none is known:
+        they may be newer than the last look, and than what the broker knows that is asked first. Raises KafkaError.
+        """
+        for pause in (0.0, AGAIN_S):
+            names = _unknown(loop.cluster, request)
+            if not names:
+                return
+            await asyncio.sleep(pause)
+            try:
+                look = await self._cluster.look({name.topic for name in names})
+            except LookFailed as reason:
+                log.warning("a request is answered by what was seen before: %s", reason)
+                return
+            await loop.submit(LookSeen([await _seen_of(look, names, loop.cluster, self._intents)], {}))
 
     def _moving(self, cluster: Cluster) -> frozenset[str]:
         """Topics that something moves in."""
@@ -133,12 +151,7 @@ async def _facts(
         if name not in unseen or name not in cluster.topics or cluster.topics[name].created == seen.number:
             shown[name] = seen  # another topic of the name takes its place only once the former is gone
         await pace.rest()
-    records: dict[TopicPartition, MoveRecord] = {}
-    for at in list(intents.moves):
-        if at.topic in shown and cluster.get(*at) is None:
-            record = record_of(intents, shown[at.topic], at)
-            records |= {} if record is None else {at: record}
-        await pace.rest()
+    records = await _records(intents, shown, cluster)
     configs: dict[str, dict[str, Mapping[str, str]]] = {TOPICS: {}, BROKERS: {}}
     configs[TOPICS] |= {name: NONE_SET for name in gone if name in cluster.topic_configs}
     for entity, values in look.configs.items():
@@ -150,6 +163,46 @@ async def _facts(
         TopicsSeen(shown, gone, sightings.outdated, unseen, records),
         *(ConfigsFound(kind, found) for kind, found in configs.items()),
     ]
+
+
+async def _records(
+    intents: Intents, shown: Mapping[str, TopicSeen], cluster: Cluster
+) -> dict[TopicPartition, MoveRecord]:
+    """Of moves of partitions that are new to the loop."""
+    records, pace = {}, Pace()
+    for name in list(intents.moves):
+        if name.topic in shown and cluster.get(*name) is None:
+            record = record_of(intents, shown[name.topic], name)
+            if record is not None:
+                records[name] = record
+        await pace.rest()
+    return records
+
+
+def _unknown(cluster: Cluster, request: AlterReassignments) -> set[TopicPartition]:
+    asked = ((TopicPartition(topic, index), what) for topic, items in request.topics for index, what in items)
+    return {name for name, what in asked if not _is_known(cluster, name, what)}
+
+
+def _is_known(cluster: Cluster, name: TopicPartition, asked: MoveTerms | CancelMove) -> bool:
+    partition = cluster.get(*name)
+    if partition is None or name.topic in cluster.soft.unseen:
+        return False
+    return isinstance(asked, MoveTerms) or partition.is_moving or cluster.queue.place(*name) is not None
+
+
+async def _seen_of(look: Look, names: Collection[TopicPartition], cluster: Cluster, intents: Intents) -> TopicsSeen:
+    """These partitions, or all of a topic that is new to the loop. That a topic is gone is for other looks to say."""
+    shown, pace = {}, Pace()
+    for topic in look.topics:
+        seen, known = topic_seen(look, topic), cluster.topics.get(topic)
+        if known is None:
+            shown[topic] = seen
+        elif known.created == seen.number:
+            asked = {index: one for index, one in seen.partitions.items() if TopicPartition(topic, index) in names}
+            shown[topic] = seen._replace(partitions=asked)
+        await pace.rest()
+    return TopicsSeen(shown, records=await _records(intents, shown, cluster))
 
 
 def _is_shown_as(cluster: Cluster, known: Known) -> bool:

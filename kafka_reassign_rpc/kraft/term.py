@@ -152,7 +152,16 @@ class KRaftTerm:
         taken_over = loop.submit(TakenOver())
         begin(
             MovesTerm(
-                loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, partial(self._as_told, loop)
+                loop,
+                nothing,
+                sampler.tracker,
+                None,
+                health,
+                disks,
+                lambda: True,
+                nothing,
+                partial(self._as_told, loop),
+                partial(self._looking.look_for, loop),
             )
         )
         await taken_over

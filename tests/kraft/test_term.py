@@ -2,7 +2,7 @@
 in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -10,11 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -47,6 +48,7 @@ from tests.tables import for_each
 from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
+SELDOM = LookPace(60, 60)
 QUICK, AT_ONCE = LookPace(0.01, 0.02), Settling(0.0, 0.0)
 NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
 
@@ -64,12 +66,12 @@ class Here:
         self.writer: LogWriter
 
     @asynccontextmanager
-    async def term(self, caps: InFlightCaps | None = None) -> AsyncIterator[ControllerLoop]:
+    async def term(self, caps: InFlightCaps | None = None, pace: LookPace = QUICK) -> AsyncIterator[ControllerLoop]:
         self.writer = writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
         record = (lambda _: None) if self.loses_events else self.events.extend
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, self._written, AT_ONCE)
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, pace, self._written, AT_ONCE)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -94,6 +96,18 @@ class Here:
         request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
         found = await self.loop.submit(AlterReassignmentsCommand(request))
         return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    async def asked_by_api(self, name: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
+        """Answered as soon as it is durable."""
+
+        async def durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
+            return results
+
+        service, asked = MovesService(), CancelMove() if target is None else MoveTerms(target)
+        service.begin(self.begun._replace(told=durable), lambda: 1.0)
+        request = AlterReassignments([(name.topic, [(name.partition, asked)])])
+        [(*_, error)] = await service.alter_reassignments(request, RequestContext(45, 0, 1, "test"))
+        return error
 
     async def told(
         self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
@@ -425,6 +439,22 @@ async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_form
         await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
         await eventually(lambda: loop.cluster.topics["t"].id == here.cluster.ids["t"])
     assert here.cluster.partitions[NAME].at == SeenPartition((4, 1))
+
+
+@for_each("lagging", [0, 1])
+async def test_kr_8_before_a_request_is_refused_for_what_is_not_known_it_is_looked_for(lagging: int) -> None:
+    here, new = Here(), TopicPartition("new", 0)
+    async with here.term(pace=SELDOM):
+        before = here.cluster.looks
+        here.cluster.partitions[new], here.cluster.ids["new"] = KRaftPartition(1, 2), UUID(int=77 << 65)
+        here.cluster.untold, here.cluster.lagging = {"new"}, lagging
+        assert await here.asked_by_api(new, (3, 2)) is None
+        await eventually(lambda: here.cluster.partitions[new].at.is_moving)
+        here.cluster.partitions[NAME].alter((4, 2))
+        assert await here.asked_by_api(NAME, None) is None, "a move of somebody else, begun a moment ago"
+        assert here.cluster.looks > before
+        assert isinstance(await here.asked_by_api(THIRD, None), NoReassignmentInProgress)
+        assert isinstance(await here.asked_by_api(TopicPartition("none", 0), (3, 2)), UnknownTopicOrPartition)
 
 
 @for_each("seed", range(6))
