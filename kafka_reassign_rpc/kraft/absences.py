@@ -1,6 +1,6 @@
 """Which topics are gone, by looks one after the other. That a look leaves a topic out is no evidence. No I/O."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.topic import topic_id_text
@@ -35,23 +35,31 @@ class Absences:
         self._incomplete: frozenset[Known] = frozenset()
         """Shown by it without partitions that moves wait for."""
 
-    def taken(self, look: Look, asked: Iterable[Known], waiting: Mapping[str, Collection[int]]) -> Absent:
+    def taken(
+        self, look: Look, asked: Iterable[Known], waiting: Mapping[str, Collection[int]]
+    ) -> Generator[None, None, Absent]:
         """`asked`: the topics that it was a look at; `waiting`: partitions that are waited for. A broker may not have
-        them yet, so they count as unseen until the next look."""
-        asked = frozenset(asked)
+        them yet, so they count as unseen until the next look. Yields after each topic."""
         listed = {name.topic for name in look.moves}
-        denied = frozenset(one for one in asked if is_denied(look, listed, one))
-        incomplete = frozenset(
-            one
-            for one in asked - denied
-            if one.name in look.topics and not look.topics[one.name].partitions.keys() >= set(waiting.get(one.name, ()))
-        )
-        gone = denied & self._doubted
-        unseen = frozenset(one for one in asked - gone if one.name not in look.topics) | (denied - gone)
-        absent = Absent(gone, unseen | (incomplete - self._incomplete))
-        self._doubted = self._doubted - asked | denied
-        self._incomplete = self._incomplete - asked | incomplete
-        return absent
+        doubted, incomplete = set(self._doubted), set(self._incomplete)
+        gone: set[Known] = set()
+        unseen: set[Known] = set()
+        for one in asked:
+            doubted.discard(one)
+            incomplete.discard(one)
+            found = look.topics.get(one.name)
+            if is_denied(look, listed, one):
+                doubted.add(one)
+                (gone if one in self._doubted else unseen).add(one)
+            elif found is None:
+                unseen.add(one)
+            elif not found.partitions.keys() >= set(waiting.get(one.name, ())):
+                incomplete.add(one)
+                if one not in self._incomplete:
+                    unseen.add(one)
+            yield
+        self._doubted, self._incomplete = frozenset(doubted), frozenset(incomplete)
+        return Absent(frozenset(gone), frozenset(unseen))
 
 
 def is_denied(look: Look, listed: Collection[str], known: Known) -> bool:

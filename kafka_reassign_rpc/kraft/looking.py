@@ -96,7 +96,7 @@ class Looking:
     async def _look(self, loop: ControllerLoop) -> None:
         """At all topics, or in between at those that something moves in."""
         self._sightings.look_begins()
-        known, names = _known(loop.cluster, self._intents), self._moving(loop.cluster)
+        known, names = await _known(loop.cluster, self._intents), self._moving(loop.cluster)
         now = asyncio.get_running_loop().time()
         is_of_all = not names or now - self._all_at >= self._pace.at_rest
         if is_of_all:
@@ -105,8 +105,7 @@ class Looking:
         else:
             look, asked = await self._at(names, loop.cluster), [one for one in known if one.name in names]
         self._listed = frozenset(name.topic for name in look.moves)
-        waiting = loop.cluster.queue.topics
-        absent = self._absences.taken(look, asked, {name: places.keys() for name, places in waiting.items()})
+        absent = await in_turns(self._absences.taken(look, asked, loop.cluster.queue.topics))
         taken = await in_turns(self._sightings.taken(look, absent.gone))
         facts = await _facts(look, taken.topics, absent, loop.cluster, self._intents, self._sightings)
         await loop.submit(LookSeen(facts, taken.sighted))
@@ -126,12 +125,14 @@ class Looking:
         return look._replace(topics={**look.topics, **named.topics}, absent=named.absent)
 
 
-def _known(cluster: Cluster, intents: Intents) -> list[Known]:
+async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
     """Also topics that no look of this term has shown."""
-    shown = [Known(topic.name, _id_of(topic)) for topic in cluster.topics.values()]
-    moved = [Known(name.topic, intents.ids.get(name.topic, "")) for name in intents.moves]
-    waiting = [Known(name) for name in cluster.queue.topics if name not in cluster.topics]
-    return list(dict.fromkeys([*shown, *moved, *waiting]))
+    found, pace = dict.fromkeys(Known(name.topic, intents.ids.get(name.topic, "")) for name in intents.moves), Pace()
+    for topic in list(cluster.topics.values()):
+        found[Known(topic.name, _id_of(topic))] = None
+        await pace.rest()
+    found |= dict.fromkeys(Known(name) for name in cluster.queue.topics if name not in cluster.topics)
+    return list(found)
 
 
 async def _facts(

@@ -41,7 +41,7 @@ class MemoryCluster:
         self.secret: set[str] = set()
         self.untold: set[str] = set()
         self.lagging = 0
-        self.looks = 0
+        self.looks = self.looks_at_all = 0
         self.silent = False
         """Alters get no answer, and have no effect."""
         self.refuses: KafkaError | None = None
@@ -53,6 +53,7 @@ class MemoryCluster:
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         self.looks += 1
+        self.looks_at_all += topics is None
         unknown: set[str] = set()
         if self.lagging and topics != []:
             self.lagging, unknown = self.lagging - 1, self.untold

@@ -441,6 +441,19 @@ async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_form
     assert here.cluster.partitions[NAME].at == SeenPartition((4, 1))
 
 
+async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> None:
+    here = Here()
+    async with here.term(pace=LookPace(0.01, 60)):
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        await _looked(here, 2)
+        before = here.cluster.looks_at_all
+        await _looked(here)
+        assert here.cluster.looks_at_all == before
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+
+
 @for_each("lagging", [0, 1])
 async def test_kr_8_before_a_request_is_refused_for_what_is_not_known_it_is_looked_for(lagging: int) -> None:
     here, new = Here(), TopicPartition("new", 0)
