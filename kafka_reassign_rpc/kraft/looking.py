@@ -87,7 +87,8 @@ class Looking:
             except LookFailed as reason:
                 log.warning("a request is answered by what was seen before: %s", reason)
                 return
-            await loop.submit(LookSeen([await _seen_of(look, names, loop.cluster, self._intents)], {}))
+            seen = await _seen_of(look, names, loop.cluster, self._intents)
+            await loop.submit(LookSeen([replace(seen, outdated=self._sightings.outdated)], {}))
 
     def _moving(self, cluster: Cluster) -> frozenset[str]:
         """Topics that something moves in."""
@@ -107,7 +108,7 @@ class Looking:
         self._listed = frozenset(name.topic for name in look.moves)
         absent = await in_turns(self._absences.taken(look, asked, loop.cluster.queue.topics))
         taken = await in_turns(self._sightings.taken(look, absent.gone))
-        facts = await _facts(look, taken.topics, absent, loop.cluster, self._intents, self._sightings)
+        facts = await self._facts(look, taken.topics, absent, loop.cluster)
         await loop.submit(LookSeen(facts, taken.sighted))
 
     async def _at(self, names: frozenset[str], cluster: Cluster) -> Look:
@@ -124,6 +125,31 @@ class Looking:
         named = await self._cluster.look(left_out)
         return look._replace(topics={**look.topics, **named.topics}, absent=named.absent)
 
+    async def _facts(
+        self, look: Look, topics: Mapping[str, TopicSeen], absent: Absent, cluster: Cluster
+    ) -> list[Fact[object]]:
+        gone, unseen = (
+            frozenset(one.name for one in some if one.name not in cluster.topics or _is_shown_as(cluster, one))
+            for some in absent
+        )
+        shown, pace = {}, Pace()
+        for name, seen in topics.items():
+            if name not in unseen or name not in cluster.topics or cluster.topics[name].created == seen.number:
+                shown[name] = seen  # another topic of the name takes its place only once the former is gone
+            await pace.rest()
+        records = await _records(self._intents, shown, cluster)
+        configs: dict[str, dict[str, Mapping[str, str]]] = {TOPICS: {}, BROKERS: {}}
+        configs[TOPICS] |= {name: NONE_SET for name in gone if name in cluster.topic_configs}
+        for entity, values in look.configs.items():
+            configs[entity.kind][entity.name] = values
+            await pace.rest()
+        return [
+            BrokersRegistered(look.brokers),
+            KRaftTold(look.kraft),
+            TopicsSeen(shown, gone, self._sightings.outdated, unseen, records),
+            *(ConfigsFound(kind, found) for kind, found in configs.items()),
+        ]
+
 
 async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
     """Also topics that no look of this term has shown."""
@@ -133,37 +159,6 @@ async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
         await pace.rest()
     found |= dict.fromkeys(Known(name) for name in cluster.queue.topics if name not in cluster.topics)
     return list(found)
-
-
-async def _facts(
-    look: Look,
-    topics: Mapping[str, TopicSeen],
-    absent: Absent,
-    cluster: Cluster,
-    intents: Intents,
-    sightings: Sightings,
-) -> list[Fact[object]]:
-    gone, unseen = (
-        frozenset(one.name for one in some if one.name not in cluster.topics or _is_shown_as(cluster, one))
-        for some in absent
-    )
-    shown, pace = {}, Pace()
-    for name, seen in topics.items():
-        if name not in unseen or name not in cluster.topics or cluster.topics[name].created == seen.number:
-            shown[name] = seen  # another topic of the name takes its place only once the former is gone
-        await pace.rest()
-    records = await _records(intents, shown, cluster)
-    configs: dict[str, dict[str, Mapping[str, str]]] = {TOPICS: {}, BROKERS: {}}
-    configs[TOPICS] |= {name: NONE_SET for name in gone if name in cluster.topic_configs}
-    for entity, values in look.configs.items():
-        configs[entity.kind][entity.name] = values
-        await pace.rest()
-    return [
-        BrokersRegistered(look.brokers),
-        KRaftTold(look.kraft),
-        TopicsSeen(shown, gone, sightings.outdated, unseen, records),
-        *(ConfigsFound(kind, found) for kind, found in configs.items()),
-    ]
 
 
 async def _records(

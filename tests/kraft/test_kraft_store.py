@@ -157,16 +157,18 @@ async def test_kr_6_what_one_look_leaves_out_stays_as_it_was_when_the_cluster_is
     here.cluster.topic_configs["t"] = {"retention.ms": "1"}
     here.kraft.untold, here.kraft.lagging = {"t"}, 1
     assert (await here.store.reload(here.cluster)).gone == []
-    assert (here.shown(), here.cluster.soft.unseen) == (before, {"t"})
+    assert (here.shown(), here.cluster.soft.unseen) == (before, frozenset({"t"}))
     assert here.cluster.topic_configs["t"] == {"retention.ms": "1"}
     there = here.kraft.ids
     here.kraft.ids = {"t": UUID(int=99 << 65)}
     assert (await here.store.reload(here.cluster)).gone == []
-    assert (here.shown(), here.cluster.soft.unseen) == (before, {"t"}), "another id, by one look"
+    assert (here.shown(), here.cluster.soft.unseen) == (before, frozenset({"t"})), "another id, by one look"
     here.kraft.ids = there
     kept = here.kraft.partitions.pop(OTHER)
     assert (await here.store.reload(here.cluster)).changed == set()
-    assert (here.shown(OTHER).replicas, here.cluster.soft.unseen) == ((2, 1), {"t"}), "a topic has never fewer"
+    assert (here.shown(OTHER).replicas, here.cluster.soft.unseen) == ((2, 1), frozenset({"t"})), (
+        "a topic has never fewer"
+    )
     here.kraft.partitions[OTHER] = kept
     await here.store.reload(here.cluster)
     assert here.cluster.soft.unseen == frozenset()
