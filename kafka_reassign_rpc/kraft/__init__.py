@@ -10,7 +10,8 @@ ports             what the store needs of the log and of the cluster
 kraft_store       the store of the controller's loop
 leased_configs    the configs of throttle leases, at the cluster
 kraft_commands    commands that only this service has
-sightings         which looks count, and how often they agree
+absences          which topics are gone, by looks that deny them
+sightings         which looks count for a move, and how often they agree
 looking           looks at the cluster from time to time
 telling           tells it what durable rounds ask for
 callers_waiting   who has asked for a move, until it is known what the cluster makes of it

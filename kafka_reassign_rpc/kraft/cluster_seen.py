@@ -2,9 +2,10 @@
 own; a move that is still to be told is shown as the cluster will list it.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
@@ -15,12 +16,16 @@ from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
+from kafka_reassign_rpc.kraft.absences import Known, is_another
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
 
 
-def cluster_of(look: Look, intents: Intents, soft: SoftState) -> Generator[None, None, Cluster]:
-    """Yields after each topic and each waiting move."""
+def cluster_of(
+    look: Look, intents: Intents, soft: SoftState, known: Cluster | None = None
+) -> Generator[None, None, Cluster]:
+    """`known`: as it was before. What one look leaves out of it stays, as unseen, until looks agree that it is gone.
+    Yields after each topic and each waiting move."""
     queue = Queue()
     for part in intents.queue.values():
         yield from queue.put(part)
@@ -45,7 +50,34 @@ def cluster_of(look: Look, intents: Intents, soft: SoftState) -> Generator[None,
         }
         put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)
         yield
+    unseen = {
+        name
+        for name, places in queue.topics.items()
+        if name not in cluster.topics or not cluster.topics[name].partitions.keys() >= places.keys()
+    }
+    if known is not None:
+        yield from _keep(known, cluster, look, unseen)
+    soft.unseen = frozenset(unseen)
     return cluster
+
+
+def _keep(known: Cluster, cluster: Cluster, look: Look, unseen: set[str]) -> Iterator[None]:
+    for topic in known.topics.values():
+        now = cluster.topics.get(topic.name)
+        shown = now.partitions if now is not None and now.created == topic.created else {}
+        if not shown.keys() >= topic.partitions.keys():
+            unseen.add(topic.name)
+            partitions = topic.partitions | shown
+            put_topic(cluster, topic.name, topic.id, partitions, version=0, created=topic.created)
+        yield
+    for kind, configs, before in (
+        (TOPICS, cluster.topic_configs, known.topic_configs),
+        (BROKERS, cluster.broker_configs, known.broker_configs),
+    ):
+        for name, values in before.items():
+            if Entity(kind, name) not in look.configs:  # it was not asked, or has not answered
+                configs[name] = values
+            yield
 
 
 def topic_seen(look: Look, name: str) -> TopicSeen:
@@ -67,5 +99,5 @@ def _seen(found: PartitionInfo, move: PartitionReassignment | None) -> Partition
 def record_of(intents: Intents, topic: TopicSeen, name: TopicPartition) -> MoveRecord | None:
     """None also where the topic is another one of the same name."""
     known = intents.ids.get(name.topic, "")
-    is_another = bool(known) and topic.id is not None and topic_id_text(topic.id) != known
-    return None if is_another else intents.moves.get(name)
+    is_other = is_another(Known(name.topic, known), "" if topic.id is None else topic_id_text(topic.id))
+    return None if is_other else intents.moves.get(name)

@@ -23,7 +23,8 @@ class Sighted(NamedTuple):
     record: MoveRecord
     seen: SeenPartition | None
     looks: int
-    was_in_flight: bool = False
+    before: SeenPartition | None = None
+    is_settled: bool = True
 
 
 class LookSeen(Command[None]):
@@ -41,14 +42,14 @@ class LookSeen(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         view = work.view
         assert isinstance(view, IntentView)
-        for name, (record, seen, looks, was_in_flight) in self._sighted.items():
+        for name, (record, seen, looks, before, is_settled) in self._sighted.items():
             known = view.get(*name)
             if seen is None:
                 if looks >= LOOKS:
                     view.lose(name, record, DELETED)
             elif known is not None and known.move == record:
                 why = no_restore(record.original, cordons(view.cluster))
-                step = next_step(record, seen, looks, was_in_flight=was_in_flight, no_restore=why)
+                step = next_step(record, seen, looks, before=before, is_settled=is_settled, no_restore=why)
                 if step != Step(record):
                     view.found(name, step, seen)
             yield

@@ -32,9 +32,9 @@ from kafka_reassign_rpc.kraft.following import Following
 from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
-from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.server_name import ServerName
+from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
 from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
@@ -221,7 +221,6 @@ class KRaftProcess:
         """Raises LogLost, LogRefused."""
         self._claimed = claimed = ClaimedLog(self._log, str(self._name), self._config.lead_s)
         record = partial(self._recorder.record, term.claim_offset)
-        settling_s = self._config.lead_s + self._config.client.configs.request_timeout_ms / 1000
         self._term = KRaftTerm(
             Claimed(claimed, self._following.intents, term.claim_offset),
             self._upstream_cluster,
@@ -229,8 +228,8 @@ class KRaftProcess:
             record,
             self._config.asked,
             self._config.common.started_with,
-            LookPace(settling=settling_s if term.claim_offset else 0.0),
-            self._recorder.written,
+            written=self._recorder.written,
+            settling=settling(self._config.lead_s, self._config.client.configs.request_timeout_ms / 1000),
         )
         self._service.epoch, self._service.since_ms = term.claim_offset, now_ms()
         record([Event(catalogue.CONTROLLER_ELECTED)])

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
 """Waits before another look, while the cluster does not answer."""
+AGAIN_S = 0.3
+"""A broker that lives has within this, most of the time, what the controller has."""
 SNAPSHOT_S = 5.0
 """How often to see whether the log wants a snapshot."""
 
@@ -100,12 +102,12 @@ class KRaftStore:
         return self.intents.memories
 
     async def load(self) -> LoadedCluster:
-        return LoadedCluster(await self._seen())
+        return LoadedCluster(await self._seen(None))
 
-    async def _seen(self) -> Cluster:
+    async def _seen(self, known: Cluster | None) -> Cluster:
         look = await self._look(None)
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
-        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft))
+        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
 
     async def _look(self, topics: Collection[str] | None) -> Look:
         """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
@@ -118,13 +120,13 @@ class KRaftStore:
                 await backoff.sleep()
 
     async def reload(self, cluster: Cluster) -> Reloaded:
-        fresh = await self._seen()
+        fresh = await self._seen(cluster)
         found = Reloaded([], set())
         await Pace().through(take_over(cluster, fresh, found))
         return found
 
     def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> IntentView:
-        return IntentView(cluster, too_large)
+        return IntentView(cluster, too_large, self.intents.moves)
 
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
         assert isinstance(view, IntentView), "made by `view`"
@@ -159,7 +161,11 @@ class KRaftStore:
         """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""
         if not view.checked:
             return
-        look = await self._look({name.topic for name in view.checked})
+        asked = {name.topic for name in view.checked}
+        look = await self._look(asked)
+        if not all(_is_shown(look, name) for name in view.checked):  # a broker may not have heard of them yet
+            await asyncio.sleep(AGAIN_S)
+            look = await self._look(asked)
         topics, pace = {}, Pace()
         for topic_name in look.topics:
             topics[topic_name] = cluster_seen.topic_seen(look, topic_name)
@@ -169,7 +175,7 @@ class KRaftStore:
             topic, known = topics.get(name.topic), cluster.get(*name)
             found = None if topic is None else topic.partitions.get(name.partition)
             if known is None or topic is None or found is None:
-                raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not found any more")
+                raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not shown")
             value = found.with_record(cluster_seen.record_of(self.intents, topic, name))
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
                 what = _text(found.assignment)
@@ -258,6 +264,11 @@ def _put_part(changes: QueueChanges, durable: replay.Durable, intents: Intents, 
     changes.made[path] = made
     if made is not None:
         durable.parts[path] = replay.Written(made.version, made.changed, made.created)
+
+
+def _is_shown(look: Look, name: TopicPartition) -> bool:
+    topic = look.topics.get(name.topic)
+    return topic is not None and name.partition in topic.partitions
 
 
 def _text(seen: SeenPartition) -> str:

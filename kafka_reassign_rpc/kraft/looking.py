@@ -2,22 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms
+from kafka_reassign_rpc.core.state.topic import Topic, topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
-from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicsSeen
-from kafka_reassign_rpc.kraft.cluster_seen import topic_seen
+from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicSeen, TopicsSeen
+from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
+from kafka_reassign_rpc.kraft.cluster_seen import record_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen
+from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
 from kafka_reassign_rpc.kraft.sightings import Sightings
-from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.support.turns import Pace, in_turns
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +32,10 @@ NONE_SET: Mapping[str, str] = {}
 
 
 class LookPace(NamedTuple):
-    """Seconds between two looks, while something moves (what makes two looks sure of what they both see) and at rest;
-    and those from the claim on in which an Alter of the former server may arrive: it tells for so long after its last
-    commit, and a request takes so long at most."""
+    """Seconds between two looks at what moves (what makes two looks sure of what they both see), and at all."""
 
     moving: float = 1.0
     at_rest: float = 5.0
-    settling: float = 35.0
 
 
 class Looking:
@@ -40,17 +44,17 @@ class Looking:
         self._intents = intents
         self._sightings = sightings
         self._pace = pace
-        self._settled_at = 0.0
-        """In the time of the event loop: what the former server has told has arrived."""
-        self._missing: frozenset[str] = frozenset()
-        """Topics that the last look has not found."""
+        self._absences = Absences()
+        self._listed: frozenset[str] = frozenset()
+        """Topics with moves in flight, by the last look."""
+        self._all_at = float("-inf")
+        """When the last look at everything began, in the time of the event loop."""
         self._wake = asyncio.Event()
 
     def round_replayed(self) -> None:
         self._wake.set()
 
     async def run(self, loop: ControllerLoop) -> None:
-        self._settled_at = _now() + self._pace.settling
         while True:
             try:
                 await self._look(loop)
@@ -62,34 +66,144 @@ class Looking:
                 log.warning("what a look has seen is decided about at the next one: %s", error)
             self._wake.clear()
             await asyncio.sleep(self._pace.moving)
-            if not self._intents.moves and not loop.cluster.moving:
+            if not self._moving(loop.cluster):
                 try:
                     async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
                         await self._wake.wait()
                 except TimeoutError:
                     pass
 
+    async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:
+        """At partitions that the request names and that are not known, or whose moves it cancels while none is known:
+        they may be newer than the last look, and than what the broker knows that is asked first. Raises KafkaError.
+        """
+        for pause in (0.0, AGAIN_S):
+            names = _unknown(loop.cluster, request)
+            if not names:
+                return
+            await asyncio.sleep(pause)
+            try:
+                look = await self._cluster.look({name.topic for name in names})
+            except LookFailed as reason:
+                log.warning("a request is answered by what was seen before: %s", reason)
+                return
+            seen = await _seen_of(look, names, loop.cluster, self._intents)
+            await loop.submit(LookSeen([replace(seen, outdated=self._sightings.outdated)], {}))
+
+    def _moving(self, cluster: Cluster) -> frozenset[str]:
+        """Topics that something moves in."""
+        return self._listed.union((name.topic for name in self._intents.moves), cluster.moving)
+
     async def _look(self, loop: ControllerLoop) -> None:
+        """At all topics, or in between at those that something moves in."""
         self._sightings.look_begins()
+        known, names = await _known(loop.cluster, self._intents), self._moving(loop.cluster)
+        now = asyncio.get_running_loop().time()
+        is_of_all = not names or now - self._all_at >= self._pace.at_rest
+        if is_of_all:
+            look, asked = await self._at_all(known), known
+            self._all_at = now
+        else:
+            look, asked = await self._at(names, loop.cluster), [one for one in known if one.name in names]
+        self._listed = frozenset(name.topic for name in look.moves)
+        absent = await in_turns(self._absences.taken(look, asked, loop.cluster.queue.topics))
+        taken = await in_turns(self._sightings.taken(look, absent.gone))
+        facts = await self._facts(look, taken.topics, absent, loop.cluster)
+        await loop.submit(LookSeen(facts, taken.sighted))
+
+    async def _at(self, names: frozenset[str], cluster: Cluster) -> Look:
+        look = await self._cluster.look(names)
+        others = {name: one for name, one in cluster.soft.kraft.eligible.items() if name.topic not in names}
+        return look._replace(kraft=replace(look.kraft, eligible={**others, **look.kraft.eligible}))
+
+    async def _at_all(self, known: Iterable[Known]) -> Look:
+        """What it leaves out is asked for by name: only then does a broker say that there is no such topic."""
         look = await self._cluster.look(None)
-        known = loop.cluster.topics.keys()
-        missing = frozenset(name for name in known if name not in look.topics)
-        gone, self._missing = missing & self._missing, missing
-        sighted = await in_turns(self._sightings.taken(look, is_settled=_now() >= self._settled_at))
-        await loop.submit(LookSeen([*_facts(look, gone, self._sightings.outdated, loop.cluster)], sighted))
+        left_out = {one.name for one in known if one.name not in look.topics}
+        if not left_out:
+            return look
+        named = await self._cluster.look(left_out)
+        return look._replace(topics={**look.topics, **named.topics}, absent=named.absent)
+
+    async def _facts(
+        self, look: Look, topics: Mapping[str, TopicSeen], absent: Absent, cluster: Cluster
+    ) -> list[Fact[object]]:
+        gone, unseen = (
+            frozenset(one.name for one in some if one.name not in cluster.topics or _is_shown_as(cluster, one))
+            for some in absent
+        )
+        shown, pace = {}, Pace()
+        for name, seen in topics.items():
+            if name not in unseen or name not in cluster.topics or cluster.topics[name].created == seen.number:
+                shown[name] = seen  # another topic of the name takes its place only once the former is gone
+            await pace.rest()
+        records = await _records(self._intents, shown, cluster)
+        configs: dict[str, dict[str, Mapping[str, str]]] = {TOPICS: {}, BROKERS: {}}
+        configs[TOPICS] |= {name: NONE_SET for name in gone if name in cluster.topic_configs}
+        for entity, values in look.configs.items():
+            configs[entity.kind][entity.name] = values
+            await pace.rest()
+        return [
+            BrokersRegistered(look.brokers),
+            KRaftTold(look.kraft),
+            TopicsSeen(shown, gone, self._sightings.outdated, unseen, records),
+            *(ConfigsFound(kind, found) for kind, found in configs.items()),
+        ]
 
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
+    """Also topics that no look of this term has shown."""
+    found, pace = dict.fromkeys(Known(name.topic, intents.ids.get(name.topic, "")) for name in intents.moves), Pace()
+    for topic in list(cluster.topics.values()):
+        found[Known(topic.name, _id_of(topic))] = None
+        await pace.rest()
+    found |= dict.fromkeys(Known(name) for name in cluster.queue.topics if name not in cluster.topics)
+    return list(found)
 
 
-def _facts(
-    look: Look, gone: frozenset[str], outdated: frozenset[TopicPartition], cluster: Cluster
-) -> Iterator[Fact[object]]:
-    yield BrokersRegistered(look.brokers)
-    yield KRaftTold(look.kraft)
-    yield TopicsSeen({name: topic_seen(look, name) for name in look.topics}, gone, outdated)
-    lost = {name: NONE_SET for name in gone if name in cluster.topic_configs}
-    for kind, others in ((TOPICS, lost), (BROKERS, {})):
-        found = {one.name: configs for one, configs in look.configs.items() if one.kind == kind}
-        yield ConfigsFound(kind, {**others, **found})
+async def _records(
+    intents: Intents, shown: Mapping[str, TopicSeen], cluster: Cluster
+) -> dict[TopicPartition, MoveRecord]:
+    """Of moves of partitions that are new to the loop."""
+    records, pace = {}, Pace()
+    for name in list(intents.moves):
+        if name.topic in shown and cluster.get(*name) is None:
+            record = record_of(intents, shown[name.topic], name)
+            if record is not None:
+                records[name] = record
+        await pace.rest()
+    return records
+
+
+def _unknown(cluster: Cluster, request: AlterReassignments) -> set[TopicPartition]:
+    asked = ((TopicPartition(topic, index), what) for topic, items in request.topics for index, what in items)
+    return {name for name, what in asked if not _is_known(cluster, name, what)}
+
+
+def _is_known(cluster: Cluster, name: TopicPartition, asked: MoveTerms | CancelMove) -> bool:
+    partition = cluster.get(*name)
+    if partition is None or name.topic in cluster.soft.unseen:
+        return False
+    return isinstance(asked, MoveTerms) or partition.is_moving or cluster.queue.place(*name) is not None
+
+
+async def _seen_of(look: Look, names: Collection[TopicPartition], cluster: Cluster, intents: Intents) -> TopicsSeen:
+    """These partitions, or all of a topic that is new to the loop. That a topic is gone is for other looks to say."""
+    shown, pace = {}, Pace()
+    for topic in look.topics:
+        seen, known = topic_seen(look, topic), cluster.topics.get(topic)
+        if known is None:
+            shown[topic] = seen
+        elif known.created == seen.number:
+            asked = {index: one for index, one in seen.partitions.items() if TopicPartition(topic, index) in names}
+            shown[topic] = seen._replace(partitions=asked)
+        await pace.rest()
+    return TopicsSeen(shown, records=await _records(intents, shown, cluster))
+
+
+def _is_shown_as(cluster: Cluster, known: Known) -> bool:
+    return known.id == _id_of(cluster.topics[known.name])
+
+
+def _id_of(topic: Topic) -> str:
+    return "" if topic.id is None else topic_id_text(topic.id)

@@ -40,9 +40,10 @@ class Look(NamedTuple):
     """One look at the cluster.
 
     brokers   registered and not fenced
-    topics    those that were asked for and exist
+    topics    those that were asked for and are shown. A look at all leaves out those that this server may not describe
     moves     all in flight, as the controller has them
     configs   set by somebody, of those that were asked; one who has not answered is left out
+    absent    topics that were asked for by name: a broker has said that there are none
     """
 
     brokers: Mapping[int, Broker]
@@ -50,6 +51,7 @@ class Look(NamedTuple):
     moves: Mapping[TopicPartition, PartitionReassignment]
     configs: Mapping[Entity, Mapping[str, str]] = {}
     kraft: KRaftFacts = NOTHING_TOLD
+    absent: frozenset[str] = frozenset()
 
 
 class LookFailed(Exception):

@@ -49,6 +49,7 @@ class Telling:
             still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
             try:
                 answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
+                self._sightings.unanswered([name for name, answer in answers.items() if not answer.is_known])
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
             told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.says_it}

@@ -33,13 +33,14 @@ from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.looking import Looking, LookPace
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
 from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
-from kafka_reassign_rpc.kraft.sightings import Sightings
+from kafka_reassign_rpc.kraft.sightings import Settling, Sightings, settling
 from kafka_reassign_rpc.kraft.telling import Telling
 from kafka_reassign_rpc.support.parts import nothing
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 USUAL_PACE = LookPace()
+USUAL_SETTLING = settling(4.0, 30.0)
 MOST_TOLD_MS, OF_TIMEOUT = 10_000, 0.8
 """Who has asked for a move waits so long at most for what the cluster says, and for this part of its own time-out."""
 
@@ -75,12 +76,13 @@ class KRaftTerm:
         started_with: ReassignmentSettings = DEFAULT_SETTINGS,
         pace: LookPace = USUAL_PACE,
         written: Callable[[], Awaitable[None]] = _at_once,
+        settling: Settling = USUAL_SETTLING,
     ) -> None:
         """`written`: waits until the events are written that `record` has got."""
         self._record = record
         self._now_ms = now_ms
         self._asked = asked
-        sightings = Sightings(claimed.intents)
+        sightings = Sightings(claimed.intents, settling)
         self._telling = Telling(cluster, claimed.intents, sightings)
         self._looking = Looking(cluster, claimed.intents, sightings, pace)
         self._log, self._intents, epoch = claimed
@@ -150,7 +152,16 @@ class KRaftTerm:
         taken_over = loop.submit(TakenOver())
         begin(
             MovesTerm(
-                loop, nothing, sampler.tracker, None, health, disks, lambda: True, nothing, partial(self._as_told, loop)
+                loop,
+                nothing,
+                sampler.tracker,
+                None,
+                health,
+                disks,
+                lambda: True,
+                nothing,
+                partial(self._as_told, loop),
+                partial(self._looking.look_for, loop),
             )
         )
         await taken_over

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resour
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.store import Entity
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -83,7 +83,9 @@ class UpstreamCluster:
             eligible={} if isinstance(seen.eligible, KafkaError) else seen.eligible,
             no_cordoned_target=await self._refuses_cordoned(brokers),
         )
-        return Look(brokers, topics, seen.moves, configs, facts)
+        errors = {name: found.error for name, found in seen.topics.items() if found.error is not None}
+        absent = frozenset(name for name, error in errors.items() if isinstance(error, UnknownTopicOrPartition))
+        return Look(brokers, topics, seen.moves, configs, facts, absent)
 
     async def _refuses_cordoned(self, brokers: Iterable[int]) -> bool:
         """As one broker's release says; a cluster that is upgraded has others, too."""

@@ -25,6 +25,8 @@ NOW = 1_700_000_000_000
 class MemoryCluster:
     """partitions   by name, as KRaft's controller has them
     configs      of topics and brokers; `fails`: to this many changes of configs the answer is lost
+    secret       topics that the server may not describe
+    lagging      so many more looks at topics are answered by a broker that has not heard of any `untold` topic yet
     """
 
     def __init__(self, partitions: Mapping[TopicPartition, KRaftPartition], brokers: Collection[int]) -> None:
@@ -36,6 +38,10 @@ class MemoryCluster:
         self.ids = {name: UUID(int=number << 65) for number, name in enumerate(names, 1)}
         self.of_configs: dict[Entity, dict[str, str]] = {}
         self.fails = 0
+        self.secret: set[str] = set()
+        self.untold: set[str] = set()
+        self.lagging = 0
+        self.looks = self.looks_at_all = 0
         self.silent = False
         """Alters get no answer, and have no effect."""
         self.refuses: KafkaError | None = None
@@ -46,16 +52,22 @@ class MemoryCluster:
         """Called once."""
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
+        self.looks += 1
+        self.looks_at_all += topics is None
+        unknown: set[str] = set()
+        if self.lagging and topics != []:
+            self.lagging, unknown = self.lagging - 1, self.untold
         found: dict[str, dict[int, PartitionInfo]] = {}
         moves = {}
         for name, one in self.partitions.items():
-            if topics is None or name.topic in topics:
+            if one.at.is_moving:
+                moves[name] = PartitionReassignment(*one.at)
+            if (topics is None or name.topic in topics) and name.topic not in self.secret | unknown:
                 info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3)
                 found.setdefault(name.topic, {})[name.partition] = info
-                if one.at.is_moving:
-                    moves[name] = PartitionReassignment(*one.at)
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
-        return Look(self.brokers, looked, moves, {one: dict(some) for one, some in self.of_configs.items()})
+        configs = {one: dict(some) for one, some in self.of_configs.items()} if topics is None else {}
+        return Look(self.brokers, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
         self.told.update(targets)

@@ -151,6 +151,37 @@ async def test_kr_6_a_move_of_a_topic_that_was_created_anew_is_not_taken_for_one
     assert NAME in here.store.intents.moves, "until looks have said that it is gone"
 
 
+async def test_kr_6_what_one_look_leaves_out_stays_as_it_was_when_the_cluster_is_read_again(here: Here) -> None:
+    await here.ask((3, 2))
+    before = here.shown()
+    here.cluster.topic_configs["t"] = {"retention.ms": "1"}
+    here.kraft.untold, here.kraft.lagging = {"t"}, 1
+    assert (await here.store.reload(here.cluster)).gone == []
+    assert (here.shown(), here.cluster.soft.unseen) == (before, frozenset({"t"}))
+    assert here.cluster.topic_configs["t"] == {"retention.ms": "1"}
+    there = here.kraft.ids
+    here.kraft.ids = {"t": UUID(int=99 << 65)}
+    assert (await here.store.reload(here.cluster)).gone == []
+    assert (here.shown(), here.cluster.soft.unseen) == (before, frozenset({"t"})), "another id, by one look"
+    here.kraft.ids = there
+    kept = here.kraft.partitions.pop(OTHER)
+    assert (await here.store.reload(here.cluster)).changed == set()
+    assert (here.shown(OTHER).replicas, here.cluster.soft.unseen) == ((2, 1), frozenset({"t"})), (
+        "a topic has never fewer"
+    )
+    here.kraft.partitions[OTHER] = kept
+    await here.store.reload(here.cluster)
+    assert here.cluster.soft.unseen == frozenset()
+
+
+async def test_kr_6_a_partition_that_a_broker_does_not_show_yet_is_looked_at_again_before_it_is_told(
+    here: Here,
+) -> None:
+    here.kraft.untold, here.kraft.lagging = {"t"}, 1
+    await here.ask((3, 2))
+    assert here.now.told[NAME].act is Act.SEND
+
+
 async def test_kr_6_a_server_that_was_replaced_tells_nothing(here: Here) -> None:
     former = here.now
     cluster = here.cluster

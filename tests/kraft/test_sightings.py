@@ -1,48 +1,63 @@
 """Which looks count for a move."""
 
+from kafka_reassign_rpc.core.phases.phases import LOOKS
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.absences import Known
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
-from kafka_reassign_rpc.kraft.sightings import Sightings
+from kafka_reassign_rpc.kraft.sightings import FORWARDING_S, Settling, Sightings, settling
 from kafka_reassign_rpc.support.turns import in_turns
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import MemoryCluster
 
-NAME = TopicPartition("t", 0)
+NAME, LATER = TopicPartition("t", 0), TopicPartition("t", 1)
 RECORD = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.MOVING)
+AT_ONCE = Settling(0.0, 0.0)
+AT_REST, MOVING = SeenPartition((1, 2)), SeenPartition((3, 2, 1), (3,), (1,))
 
 
 class Here:
-    def __init__(self) -> None:
-        intents = Intents()
-        intents.moves[NAME] = RECORD
+    def __init__(self, settling: Settling = AT_ONCE) -> None:
+        self.intents = Intents()
+        self.intents.moves[NAME] = RECORD
         self.kraft = KRaftPartition(1, 2)
-        self.cluster = MemoryCluster({NAME: self.kraft}, (1, 2, 3))
-        self.sightings = Sightings(intents)
+        self.cluster = MemoryCluster({NAME: self.kraft, LATER: KRaftPartition(1, 2)}, (1, 2, 3))
+        self.now = 100.0
+        self.sightings = Sightings(self.intents, settling, lambda: self.now)
 
-    async def look(self, *, is_settled: bool = True) -> Sighted | None:
+    async def look(self, name: TopicPartition = NAME) -> Sighted | None:
         self.sightings.look_begins()
-        return await self.take(is_settled=is_settled)
+        return await self.take(name)
 
-    async def take(self, *, is_settled: bool = True) -> Sighted | None:
-        taken = self.sightings.taken(await self.cluster.look(), is_settled=is_settled)
-        return (await in_turns(taken)).get(NAME)
+    async def take(self, name: TopicPartition = NAME) -> Sighted | None:
+        return (await in_turns(self.sightings.taken(await self.cluster.look()))).sighted.get(name)
 
 
 async def test_kr_6_looks_that_agree_are_counted_and_another_sight_begins_anew() -> None:
     here = Here()
     assert [await here.look(), await here.look()] == [
-        Sighted(RECORD, SeenPartition((1, 2)), 1),
-        Sighted(RECORD, SeenPartition((1, 2)), 2),
+        Sighted(RECORD, AT_REST, 1),
+        Sighted(RECORD, AT_REST, 2, AT_REST),
     ]
     here.kraft.alter((3, 2))
-    assert await here.look() == Sighted(RECORD, SeenPartition((3, 2, 1), (3,), (1,)), 1)
+    assert await here.look() == Sighted(RECORD, MOVING, 1, AT_REST)
     here.kraft.catch_up()
-    assert await here.look() == Sighted(RECORD, SeenPartition((3, 2)), 1, was_in_flight=True)
-    here.cluster.partitions.clear()
-    assert [await here.look(), await here.look()] == [Sighted(RECORD, None, 1), Sighted(RECORD, None, 2)]
+    assert await here.look() == Sighted(RECORD, SeenPartition((3, 2)), 1, MOVING)
+
+
+async def test_kr_6_a_look_that_does_not_show_a_partition_says_nothing_and_the_next_begins_anew() -> None:
+    here = Here()
+    await here.look()
+    here.cluster.secret = {"t"}
+    assert [await here.look(), await here.look(), await here.look()] == [None] * 3
+    here.cluster.secret = set()
+    assert await here.look() == Sighted(RECORD, AT_REST, 1)
+    del here.cluster.partitions[NAME]
+    assert [await here.look(), await here.look(), await here.look()] == [None] * 3
+    taken = await in_turns(here.sightings.taken(await here.cluster.look(), {Known("t")}))
+    assert taken.sighted == {NAME: Sighted(RECORD, None, LOOKS)}
 
 
 async def test_kr_6_a_look_that_began_before_the_last_act_was_answered_does_not_count() -> None:
@@ -57,12 +72,29 @@ async def test_kr_6_a_look_that_began_before_the_last_act_was_answered_does_not_
     assert found.looks == 1
 
 
-async def test_kr_6_while_an_alter_of_the_former_server_may_arrive_looks_agree_on_nothing() -> None:
-    here = Here()
+async def test_kr_6_an_alter_of_the_former_server_may_arrive_for_moves_of_its_time_and_not_for_later_ones() -> None:
+    here = Here(settling(4, 30))
+    here.intents.moves[LATER] = RECORD
+    here.now += 4 + FORWARDING_S + 30 - 1
     for _ in range(3):
-        found = await here.look(is_settled=False)
+        found, later = await here.look(), await here.take(LATER)
         assert found is not None
-        assert found.looks == 1
-    found = await here.look()
-    assert found is not None
-    assert found.looks == 2
+        assert later is not None
+        assert (found.is_settled, later.is_settled) == (False, True)
+    here.now += 1
+    assert await here.look() == Sighted(RECORD, AT_REST, 1, AT_REST), "looks that settle it begin anew"
+    assert await here.look() == Sighted(RECORD, AT_REST, 2, AT_REST)
+
+
+async def test_kr_6_an_act_of_its_own_without_an_answer_may_arrive_as_long() -> None:
+    here = Here(settling(4, 30))
+    here.intents.moves[LATER] = RECORD
+    for passed, is_settled in ((0, False), (FORWARDING_S + 29, False), (FORWARDING_S + 30, True)):
+        if not passed:
+            here.sightings.being_told([LATER])
+            here.sightings.unanswered([LATER])
+            here.sightings.answered([LATER])
+        here.now = 100 + passed
+        found = await here.look(LATER)
+        assert found is not None
+        assert found.is_settled is is_settled

@@ -2,18 +2,20 @@
 in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
+from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
+from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -26,6 +28,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     ReassignmentInProgress,
     RequestTimedOut,
+    UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
@@ -36,6 +39,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
+from kafka_reassign_rpc.kraft.sightings import Settling
 from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
@@ -44,7 +48,8 @@ from tests.tables import for_each
 from tests.waiting import eventually
 
 NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
-QUICK = LookPace(0.01, 0.02, 0.0)
+SELDOM = LookPace(60, 60)
+QUICK, AT_ONCE = LookPace(0.01, 0.02), Settling(0.0, 0.0)
 NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
 
 
@@ -61,12 +66,12 @@ class Here:
         self.writer: LogWriter
 
     @asynccontextmanager
-    async def term(self, caps: InFlightCaps | None = None) -> AsyncIterator[ControllerLoop]:
+    async def term(self, caps: InFlightCaps | None = None, pace: LookPace = QUICK) -> AsyncIterator[ControllerLoop]:
         self.writer = writer = LogWriter(self.log)
         settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
         record = (lambda _: None) if self.loses_events else self.events.extend
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, QUICK, written=self._written)
+        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, pace, self._written, AT_ONCE)
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -91,6 +96,18 @@ class Here:
         request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
         found = await self.loop.submit(AlterReassignmentsCommand(request))
         return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    async def asked_by_api(self, name: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
+        """Answered as soon as it is durable."""
+
+        async def durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
+            return results
+
+        service, asked = MovesService(), CancelMove() if target is None else MoveTerms(target)
+        service.begin(self.begun._replace(told=durable), lambda: 1.0)
+        request = AlterReassignments([(name.topic, [(name.partition, asked)])])
+        [(*_, error)] = await service.alter_reassignments(request, RequestContext(45, 0, 1, "test"))
+        return error
 
     async def told(
         self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
@@ -352,6 +369,105 @@ async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
         await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
         await eventually(lambda: not loop.cluster.topics)
     assert here.log.replayed().moves == {}
+
+
+async def _looked(here: Here, more: int = 6) -> None:
+    before = here.cluster.looks
+    await eventually(lambda: here.cluster.looks >= before + more)
+
+
+async def test_kr_6_a_topic_that_this_server_may_not_describe_for_a_while_keeps_its_moves_and_what_waits() -> None:
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        await here.ask(THIRD, (4, 2))
+        here.cluster.secret = {"t"}
+        await eventually(lambda: loop.cluster.soft.unseen == {"t"})
+        await _looked(here)
+        answers = await here.answers([OTHER], (3, 1))
+        assert isinstance(answers[OTHER], UnknownTopicOrPartition)
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await _looked(here)
+        assert (len(loop.cluster.queue), [*here.log.replayed().moves]) == (1, [NAME])
+        here.cluster.secret = set()
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+    assert here.named(catalogue.MOVE_GONE) == here.named(catalogue.ENTRY_REFUSED) == []
+
+
+@for_each("lagging", [1, 2])
+async def test_kr_7_a_broker_that_has_not_heard_of_a_topic_yet_ends_no_move_that_waits(lagging: int) -> None:
+    """While a term is loaded, and while a round that starts moves is read again."""
+    here = Here()
+    here.cluster.untold = {"t"}
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await here.ask(NAME, (3, 2))
+        await here.ask(THIRD, (4, 2))
+        assert len(loop.cluster.queue) == 1
+    here.cluster.lagging = lagging
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await _looked(here)
+        here.cluster.lagging = lagging
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
+        here.cluster.partitions[THIRD].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME, THIRD])
+    assert here.named(catalogue.MOVE_GONE) == here.named(catalogue.ENTRY_REFUSED) == []
+
+
+async def test_kr_7_what_waits_for_a_topic_that_is_gone_leaves_once_looks_agree() -> None:
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await here.ask(NAME, (3, 2))
+        await here.ask(THIRD, (4, 2))
+    here.cluster.partitions.clear()
+    async with here.term(InFlightCaps(per_cluster=1)):
+        await eventually(lambda: here.named(catalogue.ENTRY_REFUSED) == [THIRD])
+        await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
+    assert (here.log.replayed().moves, here.log.replayed().queue) == ({}, {})
+
+
+async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_former_one() -> None:
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        here.cluster.partitions[NAME] = KRaftPartition(4, 1)
+        here.cluster.ids["t"] = UUID(int=99 << 65)
+        await eventually(lambda: here.named(catalogue.MOVE_GONE) == [NAME])
+        await eventually(lambda: loop.cluster.topics["t"].id == here.cluster.ids["t"])
+    assert here.cluster.partitions[NAME].at == SeenPartition((4, 1))
+
+
+async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> None:
+    here = Here()
+    async with here.term(pace=LookPace(0.01, 60)):
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        await _looked(here, 2)
+        before = here.cluster.looks_at_all
+        await _looked(here)
+        assert here.cluster.looks_at_all == before
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+
+
+@for_each("lagging", [0, 1])
+async def test_kr_8_before_a_request_is_refused_for_what_is_not_known_it_is_looked_for(lagging: int) -> None:
+    here, new = Here(), TopicPartition("new", 0)
+    async with here.term(pace=SELDOM):
+        before = here.cluster.looks
+        here.cluster.partitions[new], here.cluster.ids["new"] = KRaftPartition(1, 2), UUID(int=77 << 65)
+        here.cluster.untold, here.cluster.lagging = {"new"}, lagging
+        assert await here.asked_by_api(new, (3, 2)) is None
+        await eventually(lambda: here.cluster.partitions[new].at.is_moving)
+        here.cluster.partitions[NAME].alter((4, 2))
+        assert await here.asked_by_api(NAME, None) is None, "a move of somebody else, begun a moment ago"
+        assert here.cluster.looks > before
+        assert isinstance(await here.asked_by_api(THIRD, None), NoReassignmentInProgress)
+        assert isinstance(await here.asked_by_api(TopicPartition("none", 0), (3, 2)), UnknownTopicOrPartition)
 
 
 @for_each("seed", range(6))

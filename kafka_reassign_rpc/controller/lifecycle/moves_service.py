@@ -67,12 +67,17 @@ async def _durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Se
     return results
 
 
+async def _known(_: AlterReassignments) -> None:
+    pass
+
+
 class MovesTerm(NamedTuple):
     """What one term offers to the APIs about moves.
 
     up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
     healer      None: nothing is repaired here
     obeyed      waits until brokers obey; raises NotController if they do not
+    looked_for  waits until what the request names, and the loop does not know, was looked for
     """
 
     loop: ControllerLoop
@@ -84,6 +89,7 @@ class MovesTerm(NamedTuple):
     connected: Callable[[], bool]
     obeyed: Callable[[], Awaitable[None]]
     told: ToldResults = _durable
+    looked_for: Callable[[AlterReassignments], Awaitable[None]] = _known
 
 
 def _healer_of(term: MovesTerm) -> Healer:
@@ -133,6 +139,7 @@ class MovesService:
         term = self._active()
         if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
+        await term.looked_for(request)
         command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
         return await term.told(await self._submit(command), request.timeout_ms)
 

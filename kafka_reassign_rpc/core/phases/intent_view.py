@@ -1,9 +1,10 @@
 """A round in front of KRaft: decisions become moves with a phase, and what looks have found moves on."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
 from kafka_reassign_rpc.core.phases.kraft_refusals import cancel_refusal, cordons, target_refusal
@@ -16,6 +17,8 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
+UNSEEN = "No broker shows this topic for now: ask again."
+
 
 class EndedMove(NamedTuple):
     """See `outcome_event`."""
@@ -26,14 +29,22 @@ class EndedMove(NamedTuple):
 
 
 class IntentView(RoundView):
-    """acts     what the cluster is told once the round is durable
+    """`recorded`: the moves that are durable, also of partitions that no look has shown.
+
+    acts     what the cluster is told once the round is durable
     checked  partitions of which a decision depends on what was seen of them last
     lost     moves of partitions that are gone
     ended    how moves have ended, as looks and the answers of the cluster say
     """
 
-    def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        too_large: Collection[str] = (),
+        recorded: Mapping[TopicPartition, MoveRecord] = MappingProxyType({}),
+    ) -> None:
         super().__init__(cluster, too_large)
+        self._recorded = recorded
         self.acts: dict[TopicPartition, Act] = {}
         self.checked: dict[TopicPartition, None] = {}
         self.lost: dict[TopicPartition, None] = {}
@@ -64,6 +75,8 @@ class IntentView(RoundView):
         before = self.get(*name)
         if before is None:
             return None
+        if name.topic in self.cluster.soft.unseen:
+            return UnknownTopicOrPartition(UNSEEN)
         value = self._decided(before, change)
         self._judged = before, change, value
         asks_again = change.value.move is not None and before.move is not None and before.move.phase is Phase.CANCEL
@@ -97,6 +110,9 @@ class IntentView(RoundView):
         self._is_found = False
 
     def lose(self, name: TopicPartition, record: MoveRecord, reason: str) -> None:
+        """The partition is gone, and so is its move, if that is still this one."""
+        if name in self.partitions or self._recorded.get(name) != record:
+            return
         self._end(name, record, EndedMove(Outcome.GONE, None, reason))
         self.lost[name] = None
 

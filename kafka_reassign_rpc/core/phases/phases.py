@@ -3,7 +3,12 @@
 A step that changes the record is durable before its act is told. A look that counts has begun after the last act was
 answered, or after its sender was sure that no answer would come. Of one that finds the partition at rest, brokers'
 answers may be older than the controller's: it counts once a second one, a while later, has found the same. The target
-of a move that the look before has found in flight is an exception: no state since then has it but the end.
+of a move that the look before has found in flight is an exception, if it has taken replicas away: no state since then
+has it but the end. (In flight the replicas are those of the target and the removing ones; so a broker that has not
+heard of the end, whatever it was, shows the target of a move that only adds.)
+
+While an act may still arrive whose answer was lost, or that a former server has sent, looks count for nothing but what
+that act would leave as it is (`UNHARMED`), and for what is in flight.
 
 What others do is never undone: their target in the place of ours, or replicas that neither we nor a cancel of ours
 would leave, end the move as superseded. Between the look and the Alter there is a window: KRaft has no Alter with a
@@ -114,6 +119,17 @@ TABLE: Mapping[Phase, Mapping[Sighting, Then]] = {
 """In CANCEL, DONE means that the cancel came too late: its sender gets NO_REASSIGNMENT_IN_PROGRESS. In RESTORE, others
 may have moved the partition since: the cancel has had its effect all the same. GONE is the same in all phases."""
 
+UNHARMED = frozenset(
+    {
+        (Phase.START, Sighting.AT_TARGET),
+        (Phase.START, Sighting.AT_ORIGINAL),
+        (Phase.MOVING, Sighting.AT_TARGET),
+        (Phase.CANCEL, Sighting.AT_TARGET),
+    }
+)
+"""The target told again changes nothing at the target, or is what is told next; a cancel finds nothing there. This is
+so where the move has replaced none, whose acts might arrive instead."""
+
 OTHERS_MOVED = "somebody else has moved the partition since the cancel: the order of its replicas is theirs"
 OTHER_TARGET = "somebody else has given the partition another target"
 OTHER_REPLICAS = "somebody else has given the partition other replicas"
@@ -149,15 +165,22 @@ def after_done(record: MoveRecord, act: Act) -> MoveRecord:
 
 
 def next_step(
-    record: MoveRecord, seen: SeenPartition | None, looks: int, *, was_in_flight: bool = False, no_restore: str = ""
+    record: MoveRecord,
+    seen: SeenPartition | None,
+    looks: int,
+    *,
+    before: SeenPartition | None = None,
+    is_settled: bool = True,
+    no_restore: str = "",
 ) -> Step:
-    """looks          how many looks in a row have seen this
-    was_in_flight  whether the look before has found it in flight to the target
-    no_restore     why the cluster would refuse an Alter to the original replicas (`kraft_refusals`)
+    """looks       how many looks in a row have seen this, all of them with this `is_settled`
+    before      what the look before has seen
+    is_settled  whether nothing that was told about this partition may still arrive
+    no_restore  why the cluster would refuse an Alter to the original replicas (`kraft_refusals`)
     """
     assert record.phase is not None
     found = sighting(record, seen)
-    if looks < LOOKS and found not in IN_FLIGHT and not (was_in_flight and found is Sighting.AT_TARGET):
+    if found not in IN_FLIGHT and not _is_sure(record, found, looks, before, is_settled=is_settled):
         return Step(record)
     if seen is None:
         return Step(None, outcome=Outcome.GONE, reason=DELETED)
@@ -171,6 +194,21 @@ def next_step(
     if then.act is Act.SEND and found in IN_FLIGHT and would_never_end(seen, record.terms.target):
         return Step(_next_record(record, seen, found, then), Act.CANCEL)
     return Step(_next_record(record, seen, found, then), then.act)
+
+
+def _is_sure(
+    record: MoveRecord, found: Sighting, looks: int, before: SeenPartition | None, *, is_settled: bool
+) -> bool:
+    """Of a partition at rest, or gone."""
+    if found is Sighting.GONE:
+        return looks >= LOOKS
+    is_harmless = record.replaces is None and (record.phase, found) in UNHARMED
+    has_ended = found is Sighting.AT_TARGET and before is not None and _took_away(before, record.terms.target)
+    return (is_settled or is_harmless) and (looks >= LOOKS or has_ended)
+
+
+def _took_away(seen: SeenPartition, target: Replicas) -> bool:
+    return bool(seen.removing) and seen.target == target
 
 
 def _told_again(record: MoveRecord) -> MoveRecord:

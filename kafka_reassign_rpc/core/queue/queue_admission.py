@@ -2,6 +2,7 @@
 may start; that is safe, since only the present state of the cluster counts.
 
 partition                          the waiting move
+its topic is unseen for now        waits (`SoftState.unseen`)
 does not exist                     leaves, with a report
 its topic was deleted              leaves, with a report, although there may be another one of its name by now
 held, whatever it is               waits until it is released (`holding`)
@@ -86,6 +87,8 @@ def decide_waiting_move(
     view: RoundView, name: TopicPartition, move: WaitingMove, in_flight: MovesInFlight
 ) -> QueueOutcome:
     """While reassignments are enabled."""
+    if name.topic in view.cluster.soft.unseen:
+        return QueueOutcome(leaves=False, waits_for=LATER)
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=str(view.cluster.not_found(*name)))

@@ -29,6 +29,8 @@ class SoftState(msgspec.Struct):
     migrating         brokers that say they were restarted for the migration to KRaft
     kraft             what `watch` has heard of brokers in KRaft mode
     takes_nothing     why a cluster in KRaft mode takes no change of a move from this server; "": it does
+    unseen            topics of a KRaft cluster that no broker shows for now: they are as they were known last, and
+                      nothing is concluded of them
 
     Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
     (`BatchZnode.waiting`, `.lacks_room`, `.stripped`).
@@ -48,3 +50,4 @@ class SoftState(msgspec.Struct):
     migrating: frozenset[int] = frozenset()
     kraft: KRaftFacts = NOTHING_TOLD
     takes_nothing: str = ""
+    unseen: frozenset[str] = frozenset()

@@ -50,22 +50,30 @@ class KRaftTold(msgspec.Struct, frozen=True):
 
 
 class TopicsSeen(msgspec.Struct, frozen=True):
-    """gone      topics that two looks have not found
+    """gone      topics that looks agree to be gone
     outdated  partitions of which the cluster has taken a change since the look began: they stay as they are known
+    unseen    topics of which this look says nothing: they stay as they are
+    records   of moves of partitions that were not known
     """
 
     topics: Mapping[str, TopicSeen]
     gone: frozenset[str] = frozenset()
     outdated: frozenset[TopicPartition] = frozenset()
+    unseen: frozenset[str] = frozenset()
+    records: Mapping[TopicPartition, MoveRecord] = {}
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        were_unseen = cluster.soft.unseen
+        cluster.soft.unseen = (were_unseen - self.topics.keys() - self.gone) | self.unseen
+        if were_unseen - cluster.soft.unseen:
+            cluster.queue.waiting.more = True  # moves that had to wait for these
         for name in self.gone:
             remove_topic(cluster, name)
             yield
         for name, seen in self.topics.items():
             known = cluster.topics.get(name)
-            if known is None or known.created != seen.number or known.partitions.keys() != seen.partitions.keys():
-                _put_anew(cluster, name, known, seen)
+            if known is None or known.created != seen.number or not known.partitions.keys() >= seen.partitions.keys():
+                _put_anew(cluster, name, known, seen, self.records)
             else:
                 for index, one in seen.partitions.items():
                     before = known.partitions[index]
@@ -78,11 +86,14 @@ class TopicsSeen(msgspec.Struct, frozen=True):
             yield
 
 
-def _put_anew(cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen) -> None:
+def _put_anew(
+    cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
+) -> None:
+    """A topic has never fewer partitions than before: a broker that shows fewer has not heard of the others yet."""
     is_same = known is not None and known.created == seen.number
     before = known.partitions if known is not None and is_same else {}
-    partitions = {
-        index: one.with_record(before[index].move if index in before else None)
+    partitions = dict(before) | {
+        index: one.with_record(before[index].move if index in before else records.get(TopicPartition(name, index)))
         for index, one in seen.partitions.items()
     }
     if known is not None and not is_same:

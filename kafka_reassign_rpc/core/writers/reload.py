@@ -9,6 +9,7 @@ offline replicas                  of brokers with the same registration, in topi
 completed moves                   if what was read still shows them (`durable_assignment`)
 since when a topic has its id     of topics that are still the same
 the batch                         unless it was written since
+unseen topics                     as the fresh cluster has them
 all else                          but what queued moves wait for, which is found again
 """
 
@@ -74,6 +75,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         migrating=soft.migrating,
         kraft=soft.kraft,
         takes_nothing=soft.takes_nothing,
+        unseen=fresh.soft.unseen,
     )
 
 

@@ -84,5 +84,5 @@ def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
         "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "migrating",
-        "kraft", "window", "unheard", "started_with", "in_force", "takes_nothing",
+        "kraft", "window", "unheard", "started_with", "in_force", "takes_nothing", "unseen",
     }  # fmt: skip
