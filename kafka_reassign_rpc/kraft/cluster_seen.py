@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen
+from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen, TopicsUnseen
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.kraft.absences import Known, is_another
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -57,7 +57,7 @@ def cluster_of(
     }
     if known is not None:
         yield from _keep(known, cluster, look, unseen)
-    soft.unseen = frozenset(unseen)
+    yield from TopicsUnseen(frozenset(unseen)).apply(cluster)
     return cluster
 
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import Fact
+from kafka_reassign_rpc.core.writers.look_facts import TakesNothing
 
 
 class Sighted(NamedTuple):
@@ -75,16 +76,13 @@ class ActsAnswered(Command[None]):
         self._news: Event | None = None
 
     def learn(self, cluster: Cluster) -> Iterator[None]:
-        soft = cluster.soft
-        if bool(soft.takes_nothing) != bool(self._takes_nothing):
+        if bool(cluster.soft.takes_nothing) != bool(self._takes_nothing):
             self._news = (
                 Event(catalogue.REASSIGNMENTS_DISABLED, reason=self._takes_nothing)
                 if self._takes_nothing
                 else Event(catalogue.REASSIGNMENTS_ENABLED)
             )
-            cluster.queue.waiting.more = bool(cluster.queue)
-        soft.takes_nothing = self._takes_nothing
-        yield
+        yield from TakesNothing(self._takes_nothing).apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         view = work.view

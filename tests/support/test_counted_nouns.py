@@ -18,6 +18,7 @@ RIGHT = {
     "core/topics/topic_changes.py": "Kafka's words; a number that is too large",
     "core/healing/brake.py": "the noun is of all brokers, of which one lives and one does not",
     "preflight/znode_rights.py": "a server does more than one thing",
+    "cli/kraft_serving.py": "a field of a line for programs",
     "pipeline/planning/plan_job.py": "whose, not how many",
 }
 

@@ -49,6 +49,28 @@ class KRaftTold(msgspec.Struct, frozen=True):
         yield
 
 
+class TakesNothing(msgspec.Struct, frozen=True):
+    """Why the cluster takes no change at all from this server: until it does, no move starts. "": it does."""
+
+    why: str
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        if bool(cluster.soft.takes_nothing) != bool(self.why):
+            cluster.queue.waiting.more = bool(cluster.queue)
+        cluster.soft.takes_nothing = self.why
+        yield
+
+
+class TopicsUnseen(msgspec.Struct, frozen=True):
+    """Topics that a look has not shown whole: what waits for them stays."""
+
+    names: frozenset[str]
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        cluster.soft.unseen = self.names
+        yield
+
+
 class TopicsSeen(msgspec.Struct, frozen=True):
     """gone      topics that looks agree to be gone
     outdated  partitions of which the cluster has taken a change since the look began: they stay as they are known

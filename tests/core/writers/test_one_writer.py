@@ -170,7 +170,11 @@ def test_sv_3_only_facts_replay_and_reload_write_into_the_state() -> None:
         ),
         (
             r"\.apply\(cluster\)",
-            {*(f"controller/commands/{name}.py" for name in LEARNERS), "kraft/kraft_commands.py"},
+            {
+                *(f"controller/commands/{name}.py" for name in LEARNERS),
+                "kraft/cluster_seen.py",
+                "kraft/kraft_commands.py",
+            },
         ),
         (r"\.learn\(self\.cluster\)", {"controller/controller_loop.py"}),
     ],
