@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
@@ -83,15 +84,13 @@ class KRaftWorld:
         configs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Topics with one partition each, and as many records in each. Blocks."""
-        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        try:
-            topics = {
-                name: {"assignments": {0: list(some)}, "configs": dict((configs or {}).get(name, {}))}
-                for name, some in replicas.items()
-            }
-            admin.create_topics(topics, wait_for_metadata=True)
-        finally:
-            admin.close()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        topics = [
+            NewTopic(name, 1, replica_assignment=[list(some)], config=dict((configs or {}).get(name, {})))
+            for name, some in replicas.items()
+        ]
+        for created in admin.create_topics(topics, request_timeout=60).values():
+            created.result()
         for name in replicas:
             self.produce(name, records)
 
