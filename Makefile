@@ -9,7 +9,7 @@ TESTS = env PYTHONDONTWRITEBYTECODE= $(PYTEST) --numprocesses $(TEST_PROCESSES) 
 TEST_PROCESSES ?= 4
 
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
-PURE := tests/api tests/core tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
+PURE := tests/api tests/core $(wildcard tests/kraft/test_*.py) tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
 .PHONY: help serve check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
 
