@@ -8,7 +8,7 @@ from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, Recorded
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.controller.telemetry.recorded_events import recorded_events
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.kraft.front.announced import is_ours
 from kafka_reassign_rpc.support.host_port import Address
@@ -45,13 +45,7 @@ class KRaftNode:
         return ()
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
-        try:
-            read = await self._recorder.read(first, max_bytes)
-        except OSError as error:
-            raise KafkaStorageError(f"The event log cannot be read: {error}") from error
-        if read is None:
-            return None
-        return RecordedEvents([one.decode() for one in read.events], read.next_seq, read.oldest_seq, read.complete_seq)
+        return await recorded_events(self._recorder, first, max_bytes)
 
     async def servers(self, _listener: str) -> Sequence[NodeEndpoint]:
         return [NodeEndpoint(self.node_id, *self._at())]

@@ -16,10 +16,11 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import static_configs
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
+from kafka_reassign_rpc.controller.telemetry.recorded_events import recorded_events
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_layers, live_brokers
-from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaStorageError
+from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.settings.broker_settings import as_configs
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
@@ -159,14 +160,7 @@ class ServerNode:
         return found
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
-        try:
-            read = await self._recorder.read(first, max_bytes)
-        except OSError as error:
-            raise KafkaStorageError(f"The event log cannot be read: {error}") from error
-        if read is None:
-            return None
-        events = [one.decode() for one in read.events]
-        return RecordedEvents(events, read.next_seq, read.oldest_seq, read.complete_seq)
+        return await recorded_events(self._recorder, first, max_bytes)
 
     def _own(self, listener: str) -> NodeEndpoint | None:
         endpoints = self._endpoints()

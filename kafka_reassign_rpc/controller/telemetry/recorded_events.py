@@ -1,6 +1,8 @@
-"""What this process has recorded, as the status page reads it."""
+"""What this process has recorded, as the status page and clients read it."""
 
+from kafka_reassign_rpc.api import ports
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.status_page.events import EventsUnknown, LogPage
 
 
@@ -15,3 +17,15 @@ class RecordedEvents:
         if found is None:
             raise EventsUnknown("it keeps no event log (event.log.dir)")
         return LogPage([one.decode() for one in found.events], found.next_seq)
+
+
+async def recorded_events(recorder: EventRecorder, first: int, max_bytes: int) -> ports.RecordedEvents | None:
+    """As `api.ports.Node.events`. Raises KafkaStorageError."""
+    try:
+        read = await recorder.read(first, max_bytes)
+    except OSError as error:
+        raise KafkaStorageError(f"The event log cannot be read: {error}") from error
+    if read is None:
+        return None
+    events = [one.decode() for one in read.events]
+    return ports.RecordedEvents(events, read.next_seq, read.oldest_seq, read.complete_seq)
