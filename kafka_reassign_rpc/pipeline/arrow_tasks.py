@@ -9,8 +9,19 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+ROWS_IN_CHUNK = 200_000
+"""Partitions of one task."""
+
+
+def tasks_for(spark: "SparkSession", rows: int) -> int:
+    """One for a few rows; else as many as there are cores, or more."""
+    if rows <= ROWS_IN_CHUNK // 4:
+        return 1
+    cores: int = spark.sparkContext.defaultParallelism
+    return max(cores, -(-rows // ROWS_IN_CHUNK))
 
 
 def mapped(

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
@@ -271,6 +271,12 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
 def spark_reader(spark: "SparkSession") -> "DataFrameReader":
     """Of names as they are: by itself Spark takes brackets, braces and stars for patterns."""
     return spark.read.option("__globPaths__", "false")
+
+
+def whole_files(spark: "SparkSession", uri: str, names: str = "*") -> "DataFrame":
+    """A row for each file of a directory, with its `path` and `content`."""
+    files = spark_reader(spark).format("binaryFile").option("pathGlobFilter", names)
+    return files.load(uri).select("path", "content")
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job
+from kafka_reassign_rpc.pipeline import arrow_tasks
+from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, after_a_step, to_cells, to_chunk, to_proposals
 from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
@@ -121,7 +122,7 @@ def test_dp_6_no_step_repeats_the_work_of_earlier_steps(spark: SparkSession, tmp
 def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_callers, "ROWS_IN_CHUNK", 2000)
+    monkeypatch.setattr(arrow_tasks, "ROWS_IN_CHUNK", 2000)
     rows, path = 2 * PIECE_PARTITIONS + 2001, tmp_path / "snapshot"
     with snapshot_files.SnapshotWriter(path) as writer:
         writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2, 3))

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline import arrow_tasks, parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job, verify_callers
+from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
@@ -115,8 +115,8 @@ def test_dp_6_spark_rebalances_as_the_pure_planner_does(tmp_path: Path, spark: S
 def test_dp_6_the_plan_is_the_same_for_any_order_of_rows_and_any_number_of_tasks(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_callers, "ROWS_IN_CHUNK", 25)
-    path = written(tmp_path / "snapshot", heal_plan.cluster, shuffled=random.Random(5))
+    monkeypatch.setattr(arrow_tasks, "ROWS_IN_CHUNK", 25)
+    path = written(tmp_path / "a{b}[1]", heal_plan.cluster, shuffled=random.Random(5))
     plan_job.run(spark, heal_plan.job._replace(snapshot=path, out=tmp_path / "plan"))
     assert files(tmp_path / "plan") == files(Path(str(heal_plan.job.out)))
 
@@ -233,7 +233,7 @@ def test_dp_3_this_process_and_tasks_of_spark_find_the_same_in_files_changed_by_
     batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0] | {"log_dirs": ["any", "/data/2"]}]
     file.write_text(json.dumps(batch))
     here = verify(spark, heal_plan.snapshot, plan)
-    monkeypatch.setattr(verify_callers, "_FEW", 0)
+    monkeypatch.setattr(arrow_tasks, "ROWS_IN_CHUNK", 25)
     assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
     assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start", "batches"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}

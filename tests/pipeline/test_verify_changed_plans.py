@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning import plan_job, verify_callers, verify_job
+from kafka_reassign_rpc.pipeline import arrow_tasks
+from kafka_reassign_rpc.pipeline.planning import plan_job, verify_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_callers import SaidHere
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import Said
@@ -155,7 +156,7 @@ def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     goal: Goal, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once in several tasks, as for a huge plan. The directory's name is no pattern."""
-    monkeypatch.setattr(verify_callers, "_FEW", 0 if goal.kind is GoalKind.HEAL else 50_000)
+    monkeypatch.setattr(arrow_tasks, "ROWS_IN_CHUNK", 25 if goal.kind is GoalKind.HEAL else arrow_tasks.ROWS_IN_CHUNK)
     chance = random.Random(TRIED.index(goal))
     (named := tmp_path / "a{b}[1]").mkdir()
     snapshot, plan = planned(named, goal, seed=TRIED.index(goal) + 60)

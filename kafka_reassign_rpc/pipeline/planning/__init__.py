@@ -17,7 +17,7 @@ not check itself:
 
 verify_job.py         the job
 verify_callers.py     who calls the rules: this process, or tasks of Spark
-verify_facts.py       what they depend on beside rows; what is told of a broken one
+verify_facts.py       what they need to know besides rows; what is said of a broken one
 verify_chunk.py       plan and snapshot of some partitions; rules of partitions and their files; sums
 verify_rules.py       rules of single moves
 verify_left_out.py    what is left out

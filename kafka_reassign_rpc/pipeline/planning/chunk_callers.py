@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     collected,
     mapped,
     pickled,
+    tasks_for,
     unpickled,
 )
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 
-ROWS_IN_CHUNK = 200_000
 _ANSWERS_AT_ONCE = 64
 """Of more, tasks merge some before the driver does."""
 _CELLS = ", ".join(f"{name} binary" for name in ChunkCells._fields)
@@ -89,8 +89,7 @@ class CallsOnSpark:
         is: that survives the loss of an executor.
         """
         self._spark, self._path, self._forget = spark, path, forget
-        least = spark.sparkContext.defaultParallelism
-        self._tasks = 1 if rows <= ROWS_IN_CHUNK // 4 else max(least, -(-rows // ROWS_IN_CHUNK))
+        self._tasks = tasks_for(spark, rows)
         self._drop: Callable[[], None] = lambda: None
 
     def divide(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.arrow_tasks import answer_row, collected, mapped
+from kafka_reassign_rpc.pipeline.arrow_tasks import answer_row, cells_of, collected, mapped, tasks_for
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import SCHEMAS, Said
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_files import decoded, read_files
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 A = TypeVar("A")
-
-ROWS_IN_CHUNK = 200_000
-"""Partitions of one task."""
-_FEW = 50_000
-"""Of so many, one task."""
 
 
 class VerifyCaller(Protocol):
@@ -61,9 +56,8 @@ class SaidHere:
 class SaidOnSpark:
     def __init__(self, spark: "SparkSession", path: StorePath, plan: StorePath, rows: int) -> None:
         self._partitions = snapshot_files.data_frame(spark, path, "partitions")
-        least = spark.sparkContext.defaultParallelism
-        self._tasks = 1 if rows <= _FEW else max(least, -(-rows // ROWS_IN_CHUNK))
-        self._files = {one: _files(spark, plan / one) for one in (BATCHES, ROLLBACK)}
+        self._tasks = tasks_for(spark, rows)
+        self._files = {one: parquet_files.whole_files(spark, spark_uri(plan / one)) for one in (BATCHES, ROLLBACK)}
         moves, left_out = (
             parquet_files.spark_reader(spark).schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
             for name, schema in ((plan_directory.MOVES, SCHEMAS.moves), (plan_directory.LEFT_OUT, SCHEMAS.left_out))
@@ -108,15 +102,9 @@ def _joined(one: "DataFrame", other: "DataFrame") -> "DataFrame":
     return one.unionByName(other, allowMissingColumns=True)
 
 
-def _files(spark: "SparkSession", directory: StorePath) -> "DataFrame":
-    files = parquet_files.spark_reader(spark).format("binaryFile")
-    return files.load(spark_uri(directory)).select("path", "content")
-
-
 def _contents(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
-    for batch in batches:
-        for path, content in zip(batch["path"].to_pylist(), batch["content"].to_pylist(), strict=True):
-            yield path.rpartition("/")[2], content
+    for path, content in cells_of(batches):
+        yield path.rpartition("/")[2], content
 
 
 def _entries(files: "DataFrame", directory: str) -> "DataFrame":

@@ -189,11 +189,10 @@ def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame
 
 
 def whole_files(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
-    """A row for each file, with its `path` and `content`, for `parquet_files.table_in`: to read rows and hand them over
-    one by one takes Java four times the CPU. Call `check` first.
+    """For `parquet_files.table_in`: to read rows and hand them over one by one takes Java four times the CPU. Call
+    `check` first.
     """
-    files = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
-    return files.load(spark_uri(table_path(path, table))).select("path", "content")
+    return parquet_files.whole_files(spark, spark_uri(table_path(path, table)), "*.parquet")
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
