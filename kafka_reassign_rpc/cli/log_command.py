@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.kraft.state_log import TOPIC
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
@@ -33,7 +34,6 @@ EPILOG = """\
 exit codes: 0 the log was printed, 1 there is none, it cannot be read or no broker answers, 2 wrong flags
 example:    kafka-reassign-rpc log --bootstrap-server broker1:9092 --from 120 --follow
 """
-TOPIC = "__kafka_reassign"
 START, END = "start", "end"
 LONGEST_PAYLOAD = 160
 PATIENCE_MS = 10_000

@@ -12,3 +12,6 @@ crc32c          their checksum. Pure
 silence         when a server takes over. Pure
 log_errors      how it fails
 """
+
+TOPIC = "__kafka_reassign"
+"""Its usual name."""

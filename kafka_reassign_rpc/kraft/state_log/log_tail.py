@@ -15,7 +15,7 @@ _OTHER_EPOCH = frozenset({74, 75})
 
 
 class RecordsDeleted(Exception):
-    """A snapshot has replaced them: reading begins anew at the first offset that is there."""
+    """A snapshot has replaced them: reading starts again at the first offset that is there."""
 
     def __init__(self, first: int) -> None:
         super().__init__(first)

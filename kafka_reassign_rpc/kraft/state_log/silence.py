@@ -7,7 +7,7 @@ nothing. Servers wait a little longer by rank, so that two seldom claim at once;
 RANK_STEP = 0.1
 """Each rank waits for this part of `lead_s` longer."""
 LONGEST_GAP = 0.5
-"""Fetches that are further apart than this part of `lead_s` begin the silence anew."""
+"""After fetches that are further apart than this part of `lead_s` the silence is counted from the start."""
 
 
 class SilenceDetector:

@@ -12,7 +12,7 @@ import msgspec
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect, in_thread_if_many
-from kafka_reassign_rpc.kraft.state_log import log_topic
+from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
@@ -25,7 +25,6 @@ from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-TOPIC = "__kafka_reassign"
 LEAD_S = 4.0
 """A leader that has written nothing for so long is replaced."""
 BEATS = 3
