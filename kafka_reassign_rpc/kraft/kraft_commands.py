@@ -57,7 +57,7 @@ class LookSeen(Command[None]):
         self.answer(None)
 
 
-class Told(NamedTuple):
+class AnsweredAct(NamedTuple):
     record: MoveRecord
     act: Act
     error: KafkaError | None
@@ -69,9 +69,9 @@ class ActsAnswered(Command[None]):
     takes_nothing  why it takes nothing at all from this server: until it does, no move starts. "": it does
     """
 
-    def __init__(self, told: Mapping[TopicPartition, Told], takes_nothing: str = "") -> None:
+    def __init__(self, answered: Mapping[TopicPartition, AnsweredAct], takes_nothing: str = "") -> None:
         super().__init__()
-        self._told = told
+        self._answered = answered
         self._takes_nothing = takes_nothing
         self._news: Event | None = None
 
@@ -89,7 +89,7 @@ class ActsAnswered(Command[None]):
         assert isinstance(view, IntentView)
         if self._news is not None:
             view.report(self._news)
-        for name, (record, act, error) in self._told.items():
+        for name, (record, act, error) in self._answered.items():
             known = view.get(*name)
             if known is not None and known.move == record:
                 step = Step(after_done(record, act)) if error is None else after_refusal(record, error)

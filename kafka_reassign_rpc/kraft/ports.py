@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome
 
 
 class IntentLog(Protocol):
@@ -58,28 +59,12 @@ class LookFailed(Exception):
     """The cluster, or a part of it that was needed, does not answer."""
 
 
-class Answer(NamedTuple):
-    """To an Alter of one partition: taken, or refused with this error.
-
-    is_known  False: nobody knows which
-    is_told   False: nothing has happened, since the cluster takes no such request from this server, whatever it says
-    """
-
-    error: KafkaError | None = None
-    is_known: bool = True
-    is_told: bool = True
-
-    @property
-    def says_it(self) -> bool:
-        return self.is_known and self.is_told
-
-
 class KRaftCluster(Protocol):
     async def look(self, topics: Collection[str] | None = None) -> Look:
         """At these topics; None: at all, and at configs: of all at first, and of what moves. Raises LookFailed."""
         ...
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Outcome]:
         """None cancels."""
         ...
 

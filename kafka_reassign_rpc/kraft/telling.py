@@ -13,10 +13,11 @@ from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
 from kafka_reassign_rpc.kraft.intents import Intents
-from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, Told
+from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, AnsweredAct
 from kafka_reassign_rpc.kraft.kraft_store import ToTell
-from kafka_reassign_rpc.kraft.ports import Answer, KRaftCluster
+from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
+from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told
 
 log = logging.getLogger(__name__)
 
@@ -48,38 +49,38 @@ class Telling:
             due, self._due = self._due, {}
             still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
             try:
-                answers = await self._cluster.alter({name: _target(one) for name, one in still.items()})
-                self._sightings.unanswered([name for name, answer in answers.items() if not answer.is_known])
+                outcomes = await self._cluster.alter({name: _target(one) for name, one in still.items()})
+                self._sightings.unanswered([name for name, one in outcomes.items() if one.told is Told.UNKNOWN])
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            told = {name: Told(*still[name], answer.error) for name, answer in answers.items() if answer.says_it}
-            before, self._refused_all = self._refused_all, self._now_refused_all(answers)
-            for name, one in told.items():
+            answered = {name: AnsweredAct(*still[name], one.error) for name, one in outcomes.items() if one.is_known}
+            before, self._refused_all = self._refused_all, self._now_refused_all(outcomes)
+            for name, one in answered.items():
                 if one.error is None and _is_asked(one):
                     self.callers.taken(name, one.record)
             if self._refused_all:
                 self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
-            if told or before != self._refused_all:
+            if answered or before != self._refused_all:
                 try:
-                    await loop.submit(ActsAnswered(told, self._refused_all))
+                    await loop.submit(ActsAnswered(answered, self._refused_all))
                 except NotController:
                     return
                 except KafkaError:  # the loop has logged it; a look says what has become of the acts
                     pass
                 else:
-                    self.callers.refused({name: one.error for name, one in told.items() if one.error is not None})
+                    self.callers.refused({name: one.error for name, one in answered.items() if one.error is not None})
 
     def round_replayed(self) -> None:
         if self._refused_all and not self._has_acts():
             self._wake.set()  # nothing is told again that would show that it is over
 
-    def _now_refused_all(self, answers: Mapping[TopicPartition, Answer]) -> str:
-        refusal = next((one.error for one in answers.values() if not one.is_told and one.error is not None), None)
+    def _now_refused_all(self, outcomes: Mapping[TopicPartition, Outcome]) -> str:
+        refusal = next((one.error for one in outcomes.values() if one.told is Told.NOT_TOLD), None)
         if refusal is not None and not isinstance(refusal, NotSent):
             if not self._refused_all:
                 log.error("no move starts, and those that are decided wait: %s", takes_nothing(refusal))
             return self._refused_all or takes_nothing(refusal)
-        if not any(one.says_it for one in answers.values()) and self._has_acts():
+        if not any(one.is_known for one in outcomes.values()) and self._has_acts():
             return self._refused_all
         if self._refused_all:
             log.info("moves start again: the cluster takes changes from this server")
@@ -89,7 +90,7 @@ class Telling:
         return any(one.phase is not Phase.MOVING for one in self._intents.moves.values())
 
 
-def _is_asked(one: Told) -> bool:
+def _is_asked(one: AnsweredAct) -> bool:
     """Whether it is what the caller has asked for. A start may need a cancel before it."""
     return one.act is (Act.CANCEL if one.record.phase is Phase.CANCEL else Act.SEND)
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPI
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic, LookFailed
+from kafka_reassign_rpc.kraft.ports import Look, LookedTopic, LookFailed
 from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
 from kafka_reassign_rpc.support.turns import Pace
 
@@ -103,8 +103,8 @@ class UpstreamCluster:
         endpoint = Endpoint(self._protocol, self._protocol, node.host, node.port)
         return Broker(node.id, NO_EPOCH, (endpoint,), node.rack)
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Answer]:
-        return {name: _answer(outcome) for name, outcome in (await self._upstream.alter(targets)).items()}
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Outcome]:
+        return await self._upstream.alter(targets)
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
         found = await self._upstream.configs(map(_resource, entities))
@@ -118,11 +118,6 @@ class UpstreamCluster:
 def _looked(found: TopicInfo) -> LookedTopic:
     topic_id: UUID | None = topic_id_of(found.topic_id) if found.topic_id else None
     return LookedTopic(topic_id, found.partitions)
-
-
-def _answer(outcome: Outcome) -> Answer:
-    told = outcome.told
-    return Answer(outcome.error, is_known=told is not Told.UNKNOWN, is_told=told is not Told.NOT_TOLD)
 
 
 def _error(outcome: Outcome) -> KafkaError | None:

@@ -14,9 +14,10 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
-from kafka_reassign_rpc.kraft.ports import Answer, Look, LookedTopic
+from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
 from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
+from kafka_reassign_rpc.kraft.upstream.outcomes import DONE, Outcome, Told
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000
@@ -69,15 +70,16 @@ class MemoryCluster:
         configs = {one: dict(some) for one, some in self.of_configs.items()} if topics is None else {}
         return Look(self.brokers, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Answer]:
+    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
         self.told.update(targets)
         if self.refuses is not None:
-            return dict.fromkeys(targets, Answer(self.refuses, is_told=False))
+            return dict.fromkeys(targets, Outcome(Told.NOT_TOLD, self.refuses))
         if self.silent:
-            return {name: Answer(RequestTimedOut(), is_known=False) for name in targets}
+            return {name: Outcome(Told.UNKNOWN, RequestTimedOut()) for name in targets}
         before, self.before_alter = self.before_alter, lambda: None
         before()
-        return {name: Answer(self.partitions[name].alter(target)) for name, target in targets.items()}
+        errors = {name: self.partitions[name].alter(target) for name, target in targets.items()}
+        return {name: DONE if error is None else Outcome(Told.REFUSED, error) for name, error in errors.items()}
 
     async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
         return {entity: dict(self.of_configs.get(entity, {})) for entity in entities}

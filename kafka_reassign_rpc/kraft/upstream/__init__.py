@@ -8,7 +8,7 @@ The last two decide without I/O.
 """
 
 from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told, outcome_of
-from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, is_gone
+from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted
 from kafka_reassign_rpc.kraft.upstream.upstream import Upstream
 
-__all__ = ["NOT_ASKED", "Outcome", "Seen", "Told", "Upstream", "Wanted", "is_gone", "outcome_of"]
+__all__ = ["NOT_ASKED", "Outcome", "Seen", "Told", "Upstream", "Wanted", "outcome_of"]

@@ -61,6 +61,11 @@ class Outcome(NamedTuple):
     told: Told
     error: KafkaError | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the cluster has said of this very change that it is done or refused."""
+        return self.told in (Told.DONE, Told.REFUSED)
+
 
 DONE = Outcome(Told.DONE)
 NOT_NAMED = KafkaError("The answer of the cluster does not name it.")

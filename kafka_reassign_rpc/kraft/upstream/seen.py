@@ -1,6 +1,4 @@
-"""One look at the cluster. What has no answer is an error that says why: nothing may be concluded from it. Answers of
-brokers lag behind the controller by a moment, so that something is gone takes two looks.
-"""
+"""One look at the cluster. What has no answer is an error that says why: nothing may be concluded from it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -13,13 +11,10 @@ from kafka_reassign_rpc.client.kraft_calls import Quorum, RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import sampled
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import takes_nothing_new
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
-APART_S = 1.0
-"""Between the end of one look and the begin of another that confirms it. A broker that lives has the controller's
-changes in far less."""
 NOT_ASKED = KafkaError("It was not asked.")
 
 
@@ -69,23 +64,6 @@ class Seen(msgspec.Struct, frozen=True):
         """Whether all its working log dirs take no new replica (KIP-1066); None: it has not told."""
         answer = self.log_dirs.get(broker)
         return None if answer is None else takes_nothing_new(sampled(answer.found))
-
-    def denies(self, topic: str, topic_id: str) -> bool:
-        """A broker says that there is no such topic, or that another one has its name (`topic_id` "" means any)."""
-        if isinstance(self.topics, KafkaError):
-            return False
-        found = self.topics.get(topic)
-        if found is None:  # an answer about all topics leaves out those that this principal may not describe
-            return False
-        if found.error is not None:
-            return isinstance(found.error, UnknownTopicOrPartition)
-        return bool(topic_id) and bool(found.topic_id) and found.topic_id != topic_id
-
-
-def is_gone(first: Seen, second: Seen, topic: str, topic_id: str = "") -> bool:
-    """Whether the topic was deleted, by two looks at it in their order."""
-    are_apart = second.began - first.ended >= APART_S
-    return are_apart and first.denies(topic, topic_id) and second.denies(topic, topic_id)
 
 
 def without_leader(topics: Mapping[str, TopicInfo]) -> list[str]:

@@ -1,3 +1,5 @@
+"""What the cluster is asked, and what it is told, with an outcome for each change."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial

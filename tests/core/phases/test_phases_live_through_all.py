@@ -171,7 +171,7 @@ class World:
             assert SeenPartition(record.terms.target) in since, "it was so since the look before"
 
     def look_without(self) -> None:
-        """A broker leaves the topic out: this says nothing, and the next look begins anew."""
+        """A broker leaves the topic out: this says nothing, and the next look counts as the first."""
         self._begin_looks()
 
     def lose_the_answer(self) -> None:

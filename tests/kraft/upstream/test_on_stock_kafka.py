@@ -10,7 +10,11 @@ import pytest
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted, is_gone
+from kafka_reassign_rpc.kraft.absences import Absences, Known
+from kafka_reassign_rpc.kraft.looking import LookPace
+from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted
+from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
+from kafka_reassign_rpc.support.slices import finished
 from tests.kraft.stock_cluster import BROKERS, StockCluster
 from tests.waiting import eventually
 
@@ -158,15 +162,12 @@ async def test_kr_6_a_deleted_topic_is_gone_after_two_looks(cluster: StockCluste
     async with upstream(cluster) as up:
         before = (await up.look(Wanted([topic]))).topics[topic]  # type: ignore[index]
         await cluster.delete(topic)
+        looks, absences, known = UpstreamCluster(up, "PLAINTEXT"), Absences(), Known(topic, before.topic_id)
 
         async def gone() -> bool:
-            first = await up.look(Wanted([topic]))
-            await eventually(lambda: is_apart(first.ended))
-            return is_gone(first, await up.look(Wanted([topic])), topic, before.topic_id)
+            await asyncio.sleep(LookPace().moving)
+            return known in finished(absences.taken(await looks.look([topic]), [known], {})).gone
 
-        assert not is_gone(await up.look(Wanted(["another"])), await up.look(Wanted(None)), topic, before.topic_id)
+        for names in (["another"], None):
+            assert known not in finished(absences.taken(await looks.look(names), [known], {})).gone
         await eventually(gone)
-
-
-def is_apart(since: float) -> bool:
-    return asyncio.get_running_loop().time() - since > 1.0

@@ -1,16 +1,27 @@
 """kr-6: what is known of a change, and what looks prove."""
 
+from collections.abc import Mapping
+from typing import cast
+from uuid import UUID
+
 import pytest
 
 from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Unreachable, UnsupportedHere, error_of
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
-from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, is_gone, outcome_of
-from kafka_reassign_rpc.kraft.upstream.seen import APART_S, without_leader
+from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
+from kafka_reassign_rpc.kraft.ports import LookFailed
+from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, Upstream, Wanted, outcome_of
+from kafka_reassign_rpc.kraft.upstream.seen import without_leader
+from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
+from kafka_reassign_rpc.support.slices import finished
 from tests.tables import for_each
 
-THERE = TopicInfo("t", {0: PartitionInfo(1, (1,), (1,))}, None, "one")
+ONE, TWO = (topic_id_text(UUID(int=number << 65)) for number in (1, 2))
+T = Known("t", ONE)
+THERE = TopicInfo("t", {0: PartitionInfo(1, (1,), (1,))}, None, ONE)
 ABSENT = TopicInfo("t", {}, UnknownTopicOrPartition())
 
 
@@ -48,8 +59,23 @@ def test_kr_6_an_error_of_a_whole_request_says_nothing_about_its_items() -> None
     assert outcome_of(error_of(41, None), of_request=True).told is Told.UNKNOWN
 
 
-def seen(topic: TopicInfo | None, at: float) -> Seen:
-    return Seen(at, at + 0.1, topics={} if topic is None else {topic.name: topic})
+class Scripted:
+    """Of `Upstream`, what these looks return."""
+
+    def __init__(self, *topics: Mapping[str, TopicInfo] | KafkaError) -> None:
+        self._seen = [Seen(1.0, 1.1, moves={}, brokers={}, topics=one) for one in topics]
+
+    async def look(self, _: Wanted) -> Seen:
+        return self._seen.pop(0)
+
+
+async def is_gone(*topics: Mapping[str, TopicInfo] | KafkaError) -> bool:
+    """By looks one after the other, of which each names the topic `t`."""
+    cluster, absences = UpstreamCluster(cast(Upstream, Scripted(*topics)), "PLAINTEXT"), Absences()
+    found: Absent = Absent()
+    for _ in topics:
+        found = finished(absences.taken(await cluster.look(["t"]), [T], {}))
+    return T in found.gone
 
 
 @pytest.mark.parametrize(
@@ -62,19 +88,20 @@ def seen(topic: TopicInfo | None, at: float) -> Seen:
         (ABSENT, None, False),
         (ABSENT, TopicInfo("t", {}, TopicAuthorizationFailed()), False),
         (ABSENT, TopicInfo("t", {}, KafkaError("odd")), False),
-        (THERE._replace(topic_id="two"), ABSENT, True),
-        (THERE._replace(topic_id="two"), THERE._replace(topic_id="two"), True),
+        (THERE._replace(topic_id=TWO), ABSENT, True),
+        (THERE._replace(topic_id=TWO), THERE._replace(topic_id=TWO), True),
         (THERE._replace(topic_id=""), ABSENT, False),
     ],
 )
-def test_kr_6_a_topic_is_gone_only_if_two_looks_say_so(
+async def test_kr_6_a_topic_is_gone_only_if_two_looks_say_so(
     first: TopicInfo | None, second: TopicInfo | None, gone: bool
 ) -> None:
-    early, late = seen(first, 1.0), seen(second, 1.1 + APART_S)
-    assert is_gone(early, late, "t", "one") is gone
-    assert not is_gone(early, seen(second, 1.05 + APART_S), "t", "one")
+    early, late = ({} if one is None else {"t": one} for one in (first, second))
+    assert await is_gone(early, late) is gone
+    assert not await is_gone(early)
     for unknown in (NOT_ASKED, Unreachable("no answer")):
-        assert not is_gone(early, Seen(9.0, 9.1, topics=unknown), "t", "one")
+        with pytest.raises(LookFailed):
+            await is_gone(early, unknown)
 
 
 def test_kr_6_what_was_not_asked_says_nothing() -> None:
