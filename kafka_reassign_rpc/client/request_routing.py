@@ -332,7 +332,9 @@ class RequestRouter:
 
     async def refresh_until_known(self) -> None:
         """Raises Unauthenticated, and the error of a node that cannot say."""
+        untried = len(self._nodes.given)  # no address waits for its first try because another one has failed
         while not self._nodes.nodes:
+            untried -= 1
             try:
                 await self.refresh()
             except Unreachable as error:
@@ -340,7 +342,7 @@ class RequestRouter:
                     self._said.add(str(error))
                     # A caller that waits for the start says so in its own words.
                     log.debug("no answer from the cluster, so it is asked again and again: %s", error)
-            if not self._nodes.nodes:
+            if not self._nodes.nodes and untried <= 0:
                 await asyncio.sleep(self._retry_s)
 
     def why_unknown(self, silent: str) -> str:
