@@ -126,6 +126,7 @@ class Deletions(RuleBasedStateMachine):
         self.loop = VirtualLoop()
         asyncio.set_event_loop(None)
         self.number = 100
+        self.creations: list[tuple[list[str], asyncio.Future[Any]]] = []
         self.unseen: set[TopicPartition] = set()
         """Edited without a notice: where a new controller finds that, brokers act with the next leader epoch."""
         self.models = {id_: ModelBroker(id_) for id_ in BROKERS}
@@ -181,13 +182,14 @@ class Deletions(RuleBasedStateMachine):
         await self.tasks.stop()
         await self.term.channels.close()
 
-    def submit(self, make: Callable[[], Command[Any]]) -> None:
-        """A command is made while the event loop runs. Nobody waits for its answer."""
+    def submit(self, make: Callable[[], Command[Any]]) -> asyncio.Future[Any]:
+        """A command is made while the event loop runs. No rule waits for its answer."""
 
-        async def submitted() -> None:
-            self.term.loop.submit(make())
+        async def submitted() -> list[asyncio.Future[Any]]:
+            return [self.term.loop.submit(make())]
 
-        self.do(submitted())
+        (answer,) = self.do(submitted())
+        return cast("asyncio.Future[Any]", answer)
 
     def passes(self, seconds: float) -> None:
         self.do(asyncio.sleep(seconds))
@@ -197,11 +199,12 @@ class Deletions(RuleBasedStateMachine):
     @rule(names=topic_lists, placed=assignments, wait=waits)
     def create(self, names: list[str], placed: dict[int, tuple[int, ...]], wait: float) -> None:
         new = [NewTopic(name, assignments=placed) for name in names]
-        self.submit(
+        answer = self.submit(
             lambda: topic_commands.CreateTopicsCommand(
                 new, validate_only=False, new_id=lambda: UUID(int=self.next_id()), random=Random(1)
             )
         )
+        self.creations.append((names, answer))
         self.passes(wait)
 
     @rule(name=topics, wait=waits)
@@ -291,9 +294,12 @@ class Deletions(RuleBasedStateMachine):
 
     @rule(name=topics, replicas=replica_lists, wait=waits)
     def somebody_puts_back(self, name: str, replicas: tuple[int, ...], wait: float) -> None:
-        """Deleted, and put back with other replicas and the first states."""
+        """Deleted, and put back with other replicas and the first states. Not while a creation of it waits: that would
+        take the free name with an id of its own, and brokers keep the logs of the former id for ever, as stock's do.
+        """
         topic = self.log.cluster.topics.get(name)
-        if topic is not None and not topic.deleting:
+        awaited = any(name in names and not answer.done() for names, answer in self.creations)
+        if topic is not None and not topic.deleting and not awaited:
             gone, topic_id = topic.created, topic.id
             remove_topic(self.log.cluster, name)
             self.do(self.decided(lambda: topic_commands.TopicsVanished({name: gone})))
