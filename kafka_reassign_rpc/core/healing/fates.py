@@ -80,7 +80,8 @@ def _of_replicas(
     if one.heal_at is not None:
         return Fate(f"{'ready for approval' if found.approval else 'healed'} at {utc_time(one.heal_at)} UTC")
     if found.paused:
-        return Fate("not healed before self-healing is resumed", _RESUME)
+        then = ", and then only by heal --now" if found.interval_ms is None else ""
+        return Fate(f"not healed before self-healing is resumed{then}", _RESUME)
     if one.replicas is None:
         return Fate()
     if found.interval_ms is None:

@@ -59,6 +59,12 @@ GONE = GoneBroker(8, AT, 4, 0)
         (failed(AT + 60_000), {"approval": True}, f"3 replicas, ready for approval at {NEXT}", ""),
         (failed(), {"interval_ms": None}, "3 replicas, never healed by itself", f"{HEAL} --now 8"),
         (failed(), {"paused": True}, "3 replicas, not healed before self-healing is resumed", f"{HEAL} --resume"),
+        (
+            failed(),
+            {"paused": True, "interval_ms": None},
+            "3 replicas, not healed before self-healing is resumed, and then only by heal --now",
+            f"{HEAL} --resume",
+        ),
         (failed(), {"held_back": "two are gone"}, "3 replicas, not healed while self-healing is held back", ""),
         (
             failed(),
