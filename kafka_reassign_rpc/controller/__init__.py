@@ -6,7 +6,7 @@ controller_loop       the loop that all changes go through: decide, commit, repl
 lifecycle/            the server process, standby, one term as the controller, and the service that APIs call
 commands/             what the loop works on, one module for each kind of command
 store                 the port that whatever stores the cluster implements
-throttle_configs      throttle leases: topic and broker configs that follow the moves in flight
+throttle_leases       throttle leases: topic and broker configs that follow the moves in flight
 zookeeper_store/      the store in front of ZooKeeper: a round's changes as fenced transactions
 loading/              reads the cluster from ZooKeeper
 watches/              ZooKeeper watches and request znodes, turned into commands

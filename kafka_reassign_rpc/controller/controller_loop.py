@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded, Store, TopicTooLarge
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND, ObserveDuration, Record
-from kafka_reassign_rpc.controller.throttle_configs import ThrottleConfigs
+from kafka_reassign_rpc.controller.throttle_leases import ThrottleLeases
 from kafka_reassign_rpc.core.events import catalogue, decided_events
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -65,7 +65,7 @@ class ControllerLoop:
                        durable round
     record             takes the events of a round, once it is durable and answered
 
-    `throttle_configs` sets the throttles of moves. Its `run` is a task beside the loop.
+    `throttle_leases` sets the throttles of moves. Its `run` is a task beside the loop.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ControllerLoop:
         self._failover_command = failover_command
         self._record = record
         self._observe_duration = observe_duration
-        self.throttle_configs = ThrottleConfigs(cluster, store.configs, record, self.learn)
+        self.throttle_leases = ThrottleLeases(cluster, store.configs, record, self.learn)
         self._late_notes: list[decided_events.RoundNote] = []
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
@@ -177,26 +177,26 @@ class ControllerLoop:
             begun = time.perf_counter()
             try:
                 if work.view.leased or work.view.unthrottled:
-                    await self.throttle_configs.before(work.view)
+                    await self.throttle_leases.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
-                self.throttle_configs.given_up()
+                self.throttle_leases.given_up()
                 attempts += error.topic in refused  # each topic can be too large, and every round would start again
                 self._refuse(error, refused)
             except ReloadNeeded as reason:
                 attempts += 1
                 log.warning("the cluster is read again, and commands wait until then: %s", reason)
-                self.throttle_configs.given_up()
+                self.throttle_leases.given_up()
                 found = await self._store.reload(self.cluster)
                 self._changed |= found.changed
                 self._was_reloaded = True
                 await Pace().through(self._topics_vanished(found.gone))
                 self._late_notes += decided_events.durable_notes(work.view.notes, self.cluster)
-                self.throttle_configs.everything()
+                self.throttle_leases.everything()
             else:
                 self._was_reloaded, self._changed, self._durable_brokers = False, set(), self.cluster.brokers
                 self._observe_duration(COMMIT, time.perf_counter() - begun)
-                self.throttle_configs.after(applied)
+                self.throttle_leases.after(applied)
                 await Pace().through(self._propagate(applied))
                 for command in decided:
                     command.durable()

@@ -141,7 +141,7 @@ class KRaftTerm:
                 Duty("looks", lambda: self._looking.run(loop), at_once=True),
                 Duty("waiting moves", waiting_moves.run, at_once=True),
                 Duty("windows", windows.run, at_once=True),
-                Duty("throttles", loop.throttle_configs.run),
+                Duty("throttles", loop.throttle_leases.run),
                 Duty("recorded outcomes", self._outcomes.run, at_once=True),
                 Duty("snapshots", self._store.keep_log_short),
                 Duty("progress", sampler.run),

@@ -343,7 +343,7 @@ async def elected_controller(
         beside: list[asyncio.Task[None]] = []
         try:
             await controller.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None, held=held))
-            beside.append(asyncio.create_task(controller.loop.throttle_configs.run()))
+            beside.append(asyncio.create_task(controller.loop.throttle_leases.run()))
             zk.transactions.clear()
             yield controller
         finally:

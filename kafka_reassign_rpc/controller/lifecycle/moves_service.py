@@ -225,7 +225,7 @@ class MovesService:
         if self._term is None or not self.is_active():
             return NO_FIGURES
         loop = self._term.loop
-        return figures_of(loop.cluster, self._term.progress, refused=loop.throttle_configs.refused)
+        return figures_of(loop.cluster, self._term.progress, refused=loop.throttle_leases.refused)
 
     def view(self) -> TermView | None:
         """What the status document is made of; None while this process is not the controller."""

@@ -139,7 +139,7 @@ class TermDuties:
             Duty("waiting moves", self._waiting_moves.run, at_once=True),
             Duty("windows", self._windows.run, at_once=True),
             Duty("watches", self.watches.run, self.watches.close),
-            Duty("throttles", loop.throttle_configs.run),
+            Duty("throttles", loop.throttle_leases.run),
             Duty("request znodes", self.requests.run),
             Duty("notifications", notifications.run),
             Duty("leader balance", self._balance.run),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from kafka_reassign_rpc.controller import throttle_configs
+from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
@@ -111,7 +111,7 @@ async def test_236_11_a_throttle_that_cannot_be_removed_holds_up_no_other_and_is
             await eventually(lambda: only_of_t(zk))
             await eventually(lambda: reported(caplog) == 1)
             await asyncio.sleep(0.3)
-            assert 0 < refusing.refused <= throttle_configs.RACES + 2 * throttle_configs.ALONE_RACES
+            assert 0 < refusing.refused <= throttle_leases.RACES + 2 * throttle_leases.ALONE_RACES
             assert reported(caplog) == 1
             if term == 2:
                 refusing.allowed = True

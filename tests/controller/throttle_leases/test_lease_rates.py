@@ -240,7 +240,7 @@ async def test_mg_3_leases_that_cannot_be_taken_back_while_brokers_migrate_are_c
     async with elected_controller(zk_connect) as controller:
         await start(controller)
         await eventually(lambda: are(zk, *["6"] * 8))
-        refused = controller.loop.throttle_configs
+        refused = controller.loop.throttle_leases
         assert refused.refused == 0
         await closed_config(zk, 1, read)
         await migration_begins(controller)

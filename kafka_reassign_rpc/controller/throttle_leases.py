@@ -75,7 +75,7 @@ class ConfigChange(NamedTuple):
     events: Iterable[Event]
 
 
-class ThrottleConfigs:
+class ThrottleLeases:
     """Around each commit the loop calls `before`, if throttles change with the round, then `after` or `given_up`; `run`
     is a task beside the loop.
     """
