@@ -1,5 +1,5 @@
-"""DescribeReassignments (KIP-240): moves by their identity, with the proposal's fields. All else of a move is told by
-the document `in_flight` of AskDocument.
+"""DescribeReassignments (KIP-240): moves by their identity, with the proposal's fields. It is a view of the document
+`in_flight` of AskDocument, which has all else of a move.
 
 Null topics ask for all moves. The answer leaves out, without an error, what is not the current move of its partition. A
 topic or partition that is named again adds to what is asked for; the order is that of the first mention. The throttles
@@ -23,7 +23,8 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import Node, required_controller
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
@@ -41,22 +42,23 @@ has several: a hundred thousand sets would take long to free."""
 
 
 async def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext) -> Encoded:
-    controller = required_controller(node)
     asked: Asked | None = None
     if request.topic_reassignments is not None:
         asked = await _asked(request.topic_reassignments)
-    listed = []
-    for topic, indexes in controller.list_reassignments(asked):
-        ordered = indexes if asked is None else filter(frozenset(indexes).__contains__, asked[topic.name])
-        partitions = [(index, topic.partitions[index]) for index in ordered]
-        listed.append((topic.name, controller.throttles(topic.name), partitions))
+    controller = required_controller(node)
+    throttles: tuple[str, TopicThrottles] | None = None
     found: list[bytes] = []
-    for name, throttles, partitions in listed:
-        for index, partition in partitions:
-            await rest()
-            id_ = None if partition.move is None else partition.move.id
-            if id_ is not None and (asked is None or _is_asked(asked[name][index], id_)):
-                found.append(encode_description(name, index, partition, throttles))
+    for move in controller.moves_in_flight(asked):
+        await rest()
+        if (
+            move is None
+            or move.id is None
+            or (asked is not None and not _is_asked(asked[move.topic][move.partition], move.id))
+        ):
+            continue
+        if throttles is None or throttles[0] != move.topic:
+            throttles = move.topic, controller.throttles(move.topic)
+        found.append(encode_description(move, throttles[1]))
     return Encoded([NO_ERROR + uvarint(len(found) + 1), *in_pieces(found), b"\x00"])
 
 
@@ -79,20 +81,17 @@ def _is_asked(identities: int | set[int], identity: int) -> bool:
     return identity in identities if isinstance(identities, set) else identity == identities
 
 
-def encode_description(topic: str, index: int, partition: Partition, throttles: TopicThrottles) -> bytes:
-    """A ReassignmentDescription of version 0."""
-    move, leader = partition.move, partition.leader
-    assert move is not None
-    assert move.id is not None
-    started = -1 if move.started is None else move.started
-    target = move.terms.target
+def encode_description(move: Move, throttles: TopicThrottles) -> bytes:
+    """A ReassignmentDescription of version 0. On the wire -1 is what is not known, and no leader."""
+    index = move.partition
+    started, leader = -1 if move.since is None else move.since, NO_LEADER if move.leader is None else move.leader
     return b"".join(
         [
             _DESCRIPTION.pack(move.id, started, leader, throttles.leader(index, leader)),
-            uvarint(len(target) + 1),
-            *[_REPLICA.pack(broker, throttles.follower(index, broker), 0) for broker in target],
+            uvarint(len(move.target) + 1),
+            *[_REPLICA.pack(broker, throttles.follower(index, broker), 0) for broker in move.target],
             b"\x02\x00",
-            sized(compact_string(topic)),
+            sized(compact_string(move.topic)),
             _PARTITION_TAG.pack(1, 4, index),
         ]
     )

@@ -43,6 +43,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -53,6 +54,8 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
+from kafka_reassign_rpc.core.status.moves import moves_in_flight
+from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.turns import Steps
 
@@ -220,6 +223,11 @@ class ModelController:
     def moves_in_flight(self, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
         for one in self.moves:
             yield one if wanted is None or one.partition in wanted.get(one.topic, ()) else None
+        cluster = Cluster(topics=self._node.known)
+        for name, found in self._node.known.items():
+            if moving := {index for index, partition in found.partitions.items() if partition.is_moving}:
+                cluster.moving[name] = moving
+        yield from moves_in_flight(TermView(cluster, ProgressTracker(0), None, None), wanted)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.a32241_describe_reassignments import encode_description
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
@@ -21,6 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, moving, topic
+from tests.python_client.move_documents import move_document
 
 NONE = 2**63 - 1
 
@@ -137,38 +138,44 @@ INT64 = st.integers(0, 2**62)
 BROKERS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=True).map(tuple)
 
 
-@st.composite
-def moves(draw: st.DrawFn) -> Partition:
-    target = draw(BROKERS)
-    move = MoveRecord(MoveTerms(target), (0,), draw(INT64), draw(INT64))
-    return Partition(target, leader=draw(st.sampled_from(target)), move=move)
-
-
 @pytest.mark.long
-@given(name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), partition=moves())
-def test_240_1_a_description_has_the_bytes_that_the_codec_writes(name: str, index: int, partition: Partition) -> None:
+@given(
+    name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), target=BROKERS, number=INT64, since=INT64
+)
+def test_240_1_a_description_has_the_bytes_that_the_codec_writes(
+    name: str, index: int, target: tuple[int, ...], number: int, since: int
+) -> None:
     kind = DescribeReassignmentsResponse.ReassignmentDescription
-    move = partition.move
-    assert move is not None
-    assert move.id is not None
-    assert move.started is not None
     description = kind(
         version=0,
-        reassignment_id=move.id,
-        start_time=move.started,
-        leader_id=partition.leader,
+        reassignment_id=number,
+        start_time=since,
+        leader_id=target[-1],
         leader_throttle=NONE,
-        new_assigned=[
-            kind.NewlyAssignedReplica(version=0, broker_id=broker, follower_throttle=NONE)
-            for broker in move.terms.target
-        ],
+        new_assigned=[kind.NewlyAssignedReplica(version=0, broker_id=one, follower_throttle=NONE) for one in target],
         topic=name,
         partition_id=index,
     )
     body = DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]
     )
-    assert encode_description(name, index, partition, TopicThrottles(Cluster(), name)) in encode_body(body, version=0)
+    move = replace(move_document((name, index)), id=number, target=target, leader=target[-1], since=since)
+    assert encode_description(move, TopicThrottles(Cluster(), name)) in encode_body(body, version=0)
+
+
+async def test_240_1_what_is_not_known_of_a_move_is_minus_one_in_its_description() -> None:
+    unled = replace(moving(0), leader=-1, move=MoveRecord(MoveTerms((1, 2, 4)), (1, 2, 3), 1000))
+    [found] = (await ask(ModelNode(topic("a", {0: unled})), every_move(), 0)).descriptions
+    assert (found.leader_id, found.start_time, found.leader_throttle) == (-1, -1, NONE)
+
+
+async def test_240_1_the_target_of_a_description_is_whole_however_long_it_is() -> None:
+    target = tuple(range(300))
+    wide = replace(
+        moving(0), replicas=target, adding=target[2:], removing=(), move=MoveRecord(MoveTerms(target), (1,), 1000)
+    )
+    [found] = (await ask(ModelNode(topic("a", {0: wide})), every_move(), 0)).descriptions
+    assert tuple(one.broker_id for one in found.new_assigned) == target
 
 
 def every_move() -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import Sums
 from kafka_reassign_rpc.core.reassignment.waiting_moves import (
@@ -31,7 +33,7 @@ from kafka_reassign_rpc.support.slices import emptied
 AT_ONCE = 500
 """Moves for which the queue is read once."""
 MOST_REPLICAS = 100
-"""Of one list of replicas."""
+"""Of one list of replicas on a page."""
 
 State = Literal["moving", "waiting", "stalled"]
 Sort = Literal["topic", "left", "remaining", "rate", "since", "stalled"]
@@ -191,10 +193,24 @@ def page_of(term: TermView, selection: Selection, *, offset: int, limit: int, at
         if waits and move is None and (topic, index) in moving:
             continue  # it has begun in place of the other move of its partition
         if partition.is_moving and not (waits and move is not None):
-            found.append(_moving_document(term, TopicPartition(topic, index), partition))
+            found.append(_bounded(_moving_document(term, TopicPartition(topic, index), partition)))
         elif waits and move is not None:
-            found.append(_waiting_document(term, TopicPartition(topic, index), partition, move, reasons))
+            found.append(_bounded(_waiting_document(term, TopicPartition(topic, index), partition, move, reasons)))
     return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)
+
+
+def _bounded(move: Move) -> Move:
+    """For a page: a cluster may have partitions of very many replicas."""
+    if max(len(move.original), len(move.target), len(move.adding), len(move.removing)) <= MOST_REPLICAS:
+        return move
+    return replace(
+        move,
+        original=move.original[:MOST_REPLICAS],
+        target=move.target[:MOST_REPLICAS],
+        adding=move.adding[:MOST_REPLICAS],
+        removing=move.removing[:MOST_REPLICAS],
+        copied=dict(islice(move.copied.items(), MOST_REPLICAS)),
+    )
 
 
 def moves_in_flight(term: TermView, wanted: Mapping[str, Collection[int]] | None) -> Iterator[Move | None]:
@@ -238,14 +254,14 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         partition=name.partition,
         state="moving",
         id=None if record is None else record.id,
-        original=partition.original[:MOST_REPLICAS],
-        target=partition.target[:MOST_REPLICAS],
-        adding=partition.adding[:MOST_REPLICAS],
-        removing=partition.removing[:MOST_REPLICAS],
+        original=partition.original,
+        target=partition.target,
+        adding=partition.adding,
+        removing=partition.removing,
         leader=known(partition.leader),
         bytes_total=total,
         bytes_copied=copied,
-        copied=dict(islice(progress.copied.items(), MOST_REPLICAS)),
+        copied=progress.copied,
         rate=progress.rate,
         remaining_ms=None if joining else progress.remaining_ms,
         share=share(copied, total) if partition.adding else None,
@@ -274,10 +290,10 @@ def _waiting_document(
         partition=name.partition,
         state="waiting",
         id=None,
-        original=origin[:MOST_REPLICAS],
-        target=move.terms.target[:MOST_REPLICAS],
-        adding=adding[:MOST_REPLICAS],
-        removing=tuple(broker for broker in origin if broker not in move.terms.target)[:MOST_REPLICAS],
+        original=origin,
+        target=move.terms.target,
+        adding=adding,
+        removing=tuple(broker for broker in origin if broker not in move.terms.target),
         leader=known(partition.leader),
         bytes_total=size,
         bytes_copied=None if size is None else 0,
