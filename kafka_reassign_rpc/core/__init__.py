@@ -2,7 +2,7 @@
 
 reassignment_algebra      replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
 reassignment              one move: start, change of target, cancel; progress; pending deletion
-phases                    a move in front of KRaft: what a look at the cluster means for it, and what is told next
+phases                    a move in front of KRaft: what a look at the cluster means for it, and what is sent next
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
 queue                     the queue (KIP-236): which waiting moves start, caps, holds, other throttles
 failover                  what a new controller decides: its epoch, the partitions that it has loaded, what waits

@@ -1,4 +1,4 @@
-"""Parses what settings and dynamic configs hold, which anybody may have written. None: invalid."""
+"""Parses the values of settings and dynamic configs, which any client may have written. None: invalid."""
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -22,12 +22,12 @@ def number(text: str, low: int, high: int) -> int | None:
 
 @lru_cache(maxsize=4)
 def parse_brokers(text: str) -> frozenset[int] | None:
-    """None: no list of broker ids. Each new topic needs it, so it is cached."""
+    """The ids in a list; None: it is no list of broker ids. Each new topic needs it, so it is cached."""
     return broker_ids([item for item in text.split(",") if item.strip()])
 
 
 def broker_ids(items: Collection[str]) -> frozenset[int] | None:
-    """An id has one form: taking 3 out of a list (AlterConfigOp.SUBTRACT) would leave 03 there."""
+    """An id has one form, or taking 3 out of a list (AlterConfigOp.SUBTRACT) would leave 03 there."""
     if len(items) > MOST_BROKERS:
         return None
     ids: set[int] = set()

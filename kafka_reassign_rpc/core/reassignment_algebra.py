@@ -152,9 +152,9 @@ def is_complete(cluster: Cluster, partition: Partition) -> bool:
 def completed(cluster: Cluster, partition: Partition) -> Partition | None:
     """The partition after its move, None if that is not complete.
 
-    A live leader in the target stays (G01), else the first live in-sync target replica leads (G02), else a leader in
-    controlled shutdown stays until it is gone, if it is in the target and the ISR: Kafka's election fails then, which
-    leaves the leader.
+    A live leader in the target stays (behaviour G01), else the first live in-sync target replica leads (G02), else a
+    leader in controlled shutdown stays until it is gone, if it is in the target and the ISR: Kafka's election fails
+    then, which leaves the leader.
     """
     if not is_complete(cluster, partition):
         return None

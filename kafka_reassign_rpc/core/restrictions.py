@@ -27,7 +27,7 @@ def switched_by(cluster: Cluster) -> Requester | None:
 
 
 def disabled_who(cluster: Cluster) -> str | None:
-    """Who has disabled reassignments, in words for people, None if nobody is known to."""
+    """Who has disabled reassignments, in words for people; None if unknown."""
     by = None if cluster.soft.in_force.disabled_by is None else switched_by(cluster)
     return None if by is None else by.who
 

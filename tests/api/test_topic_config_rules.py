@@ -64,7 +64,7 @@ async def test_hm_1_remote_storage_is_refused_while_nobody_knows_of_tiered_stora
     node = ModelNode(topic("t"))
     code, message = await outcome(node, way, {"remote.storage.enable": "true"}, only=False)
     assert code == INVALID_CONFIG
-    assert "not every broker has told its remote.log.storage.system.enable" in str(message)
+    assert "not every broker has reported its remote.log.storage.system.enable" in str(message)
     node.brokers = LiveBrokers(tiered_storage=True)
     assert await outcome(node, way, {"remote.storage.enable": "true"}, only=False) == (0, None)
 

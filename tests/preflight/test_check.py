@@ -165,7 +165,7 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
             {"failure.interval.ms": "6", "self.healing.paused": "true", "self.healing.max.moves": "7"},
             Level.WARNING,
             "failure.interval.ms=5 of /admin/reassignment_settings holds; 6 of the brokers' default configs has no"
-            " effect; self.healing.max.moves=7 holds, but stands in the brokers' default configs, which a later version"
+            " effect; self.healing.max.moves=7 holds, but is set in the brokers' default configs, which a later version"
             " does not read; self.healing.paused=true of the brokers' default configs is superfluous",
             "--delete-config failure.interval.ms,self.healing.max.moves,self.healing.paused`",
         ),

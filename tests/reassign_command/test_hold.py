@@ -53,7 +53,7 @@ async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster
     assert {one["state"] for one in found.values()} == {"waiting"}
     assert found[0]["waits_for"].startswith("its release: held by User:ANONYMOUS as ")
     status = told(await world.ask(wanted("status"), 0))
-    assert status["work"]["no_estimate"] == "2 waiting moves are held until somebody releases them"
+    assert status["work"]["no_estimate"] == "2 waiting moves are held until they are released"
     assert (status["totals"]["waiting"], status["totals"]["held"]) == ({"queue": 2}, 2)
     released = await run(world, "release", "--topic", "t")
     assert (released.code, released.lines) == (0, ["2 moves released."])

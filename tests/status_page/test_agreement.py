@@ -234,7 +234,7 @@ async def test_sv_11_all_tell_the_same_of_moves_that_wait_of_drained_brokers_and
 
         await asked(lambda client: client.hold(topics=["a"], reason="disks"))
         found = await state("held", lambda now: now["totals"]["held"] == 1)
-        assert no_estimate(found) == "1 waiting move is held until somebody releases it"
+        assert no_estimate(found) == "1 waiting move is held until it is released"
         [why] = await waits_for()
         assert why.startswith("its release: held by User:ANONYMOUS"), "held"
 

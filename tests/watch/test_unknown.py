@@ -129,7 +129,7 @@ def test_kr_1_a_move_that_is_listed_before_any_broker_knows_its_topic_has_no_mad
     ("grows_to", "answers", "why"),
     [
         (50, True, "broker 3 fetches nothing"),
-        (100, True, "no progress, for no reason that shows"),
+        (100, True, "no progress, and no reason for it can be seen"),
         (50, False, "no answer from broker 3"),
     ],
 )

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import (
     alter_partition,
     check_sender,
     higher_epochs,
-    told_again,
+    replicas_sent_again,
 )
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.state.broker import Broker
@@ -99,12 +99,12 @@ class RebalanceLeaders(Command[int]):
 
 
 class TellLaggingAgain(Command[int]):
-    """Answers how many partitions have a live replica out of sync: see `isr_changes.told_again`."""
+    """Answers how many partitions have a live replica out of sync: see `isr_changes.replicas_sent_again`."""
 
     def decide(self, work: Round) -> Iterator[None]:
         found = 0
         for name in every_partition(work.view.cluster):
-            for change in told_again(work.view, *name):
+            for change in replicas_sent_again(work.view, *name):
                 work.view.add(change)
                 found += 1
             yield

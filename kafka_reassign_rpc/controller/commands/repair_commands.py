@@ -186,7 +186,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             braked_ms=memory.braked_ms,
             unapproved=losses.unapproved,
             in_part={broker: one.since for broker, one in same.items()},
-            untold=unjudged | (cluster.soft.unheard - working - self._seen.keys()),
+            silent=unjudged | (cluster.soft.unheard - working - self._seen.keys()),
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():

@@ -95,12 +95,12 @@ class BrokerSurvey:
         """The settings in force: see `core.settings.broker_settings`."""
         self.policies: Mapping[str, str] = {}
         """The policies of brokers that this server has to respect, by the names of their settings."""
-        self.lets_anybody_in: bool | None = None
+        self.lets_all_in: bool | None = None
         """Whether the brokers, as far as they have answered, have no authorizer; None while none has answered."""
         self._evaluated = asyncio.Event()
         """Is set, and replaced, at each evaluation."""
         self.on_authorizer: Callable[[], None] = lambda: None
-        """Is called when `lets_anybody_in` has changed."""
+        """Is called when `lets_all_in` has changed."""
 
     @property
     def brokers(self) -> Iterable[int]:
@@ -146,7 +146,7 @@ class BrokerSurvey:
         return self.has_asked_all or (self._has_begun and asyncio.get_running_loop().time() >= self._patience_ends)
 
     async def authorizer_known(self) -> None:
-        await self._evaluated_until(lambda: self.lets_anybody_in is not None or self.had_time_to_say)
+        await self._evaluated_until(lambda: self.lets_all_in is not None or self.had_time_to_say)
 
     async def all_answered(self) -> None:
         """Waits until each has answered or refused to, at most `PATIENCE_S` after the last one has come. A broker
@@ -246,8 +246,8 @@ class BrokerSurvey:
         answered = [one.settings for one in self._registered.values()]
         before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
         self.policies = broker_settings.policies(answered, self.policies, refuses=self._refuses)
-        let_in, self.lets_anybody_in = self.lets_anybody_in, broker_settings.lets_anybody_in(self._last_settings())
-        if self.lets_anybody_in != let_in:
+        let_in, self.lets_all_in = self.lets_all_in, broker_settings.lets_all_in(self._last_settings())
+        if self.lets_all_in != let_in:
             self.on_authorizer()
         if self.settings != before:
             log.info(

@@ -1,5 +1,5 @@
 """Once in a term, when replicas have had the time to catch up: leaders learn again which replicas they have, where a
-live one is still out of sync (`isr_changes.told_again`)."""
+live one is still out of sync (`isr_changes.replicas_sent_again`)."""
 
 import asyncio
 import logging

@@ -17,12 +17,12 @@ class BrokersDoor:
     @property
     def is_open(self) -> bool:
         """A broker has said that it has no authorizer, and none that it has one; or nobody says anything."""
-        said = self._survey.lets_anybody_in
+        said = self._survey.lets_all_in
         return not self.acls_exist and self._survey.had_time_to_say if said is None else said
 
     @property
     def may_control(self) -> bool:
-        return self._survey.lets_anybody_in is not False
+        return self._survey.lets_all_in is not False
 
     @property
     def why_closed(self) -> str:

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 )
 
 MOST_FOUND = 1000
-"""Principals and hosts of which it is remembered what they may do to the cluster."""
+"""Pairs of principal and host for which the cache keeps what they may do to the cluster."""
 
 Entries = frozenset[AccessControlEntry]
 _Operations = dict[tuple[str, str], tuple[int, int]]
@@ -32,7 +32,7 @@ NO_ENTRIES: Entries = frozenset()
 DENY_ALL: Entries = frozenset(
     {AccessControlEntry(WILDCARD_PRINCIPAL, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)}
 )
-"""Stands for the ACLs of a pattern that cannot be read: only super users may do anything there."""
+"""In place of the ACLs of a pattern that cannot be read: only super users may do anything there."""
 
 
 class AclCache:
@@ -47,7 +47,9 @@ class AclCache:
         self._literal = self._tables[PatternType.LITERAL]
         self._prefixed = self._tables[PatternType.PREFIXED]
         self._on_cluster: dict[tuple[str, str, str], tuple[int, int] | None] = {}
-        """What `operations` has found on the cluster since its ACLs changed: every request asks, of few callers."""
+        """What `operations` has found on the cluster since its ACLs changed: every request asks for it, and there are
+        few callers.
+        """
         self.unreadable: set[ResourcePattern] = set()
         """Patterns whose ACLs cannot be read."""
         self.size = 0

@@ -13,7 +13,7 @@ Versions = Mapping[int, tuple[int, int]]
 def announced_versions(own: Versions, brokers: Iterable[Versions], sent_to_us: Container[int]) -> Versions:
     """The versions of `own` that each broker knows too, without APIs that have none in common.
 
-    sent_to_us   APIs that clients send to servers like this alone: they stay as they are
+    sent_to_us   APIs that clients send only to servers of this product: they stay as they are
     """
     found = dict(own)
     for broker in brokers:

@@ -3,7 +3,7 @@ Kafka 4.3, a client may still name them.
 
 The setting of all servers names them, not `/config/brokers/<id>`: brokers before 4.3 do not know Kafka's
 `cordoned.log.dirs`, show it as a secret, and stock tools then refuse to change any other config of that broker. Where
-somebody has set it on a broker all the same, it counts.
+it is set on a broker anyway, it counts.
 """
 
 from typing import NamedTuple
@@ -19,12 +19,12 @@ ALL_LOG_DIRS = "*"
 
 
 def cordoned(cluster: Cluster) -> frozenset[int]:
-    """Registered or not."""
+    """The cordoned brokers, registered or not."""
     return cluster.soft.in_force.cordoned | cordoned_by_themselves(cluster)
 
 
 def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
-    """By Kafka's own config."""
+    """The brokers that are cordoned by Kafka's own config."""
     return frozenset(
         int(name)
         for name, configs in cluster.broker_configs.items()

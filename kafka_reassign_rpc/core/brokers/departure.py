@@ -20,11 +20,11 @@ UNKNOWN = -1
 WHOLE_TOPIC = -1
 """In place of a partition: nothing of the topic can be read."""
 MOST_NAMED = 100
-"""Partitions that one list names."""
+"""How many partitions one list names."""
 MOST_ALIKE = 20_000
-"""Partitions that lose different things, and are remembered at a time."""
+"""How many partitions with different losses are kept at a time."""
 MOST_SILENT = 20
-"""Brokers of unknown disks that are named."""
+"""How many brokers with unknown disks a text names."""
 
 
 class BrokerFacts(NamedTuple):
@@ -57,7 +57,7 @@ class DiskFacts(Protocol):
 
 
 Brokers = Mapping[int, BrokerFacts]
-"""Those that are registered. All others are gone."""
+"""The registered brokers. All others are gone."""
 
 
 class PartitionFacts(NamedTuple):
@@ -123,7 +123,7 @@ class Losses:
     holders           the brokers on which they are
     last_in_sync      no in-sync replica is left: the partition goes offline
     below_min_isr     an in-sync replica goes, and fewer than min.insync.replicas stay
-    under_replicated  it has all replicas in sync now, and then not any more
+    under_replicated  it has all replicas in sync now, and then no longer
     lost_rack         its in-sync replicas will be in fewer racks
     no_place          it has more replicas than brokers that may then get them
     unknown           its state cannot be read
@@ -216,7 +216,7 @@ def count_losses(
         for broker in away:
             by_broker.setdefault(broker, []).append(key)
     alike: dict[tuple[object, ...], list[tuple[K, Loss]]] = {}
-    """Most partitions have their replicas where others have theirs, and lose the same."""
+    """Most partitions have their replicas on the same brokers as others, and lose the same."""
     for one in partitions:
         if one is not None:
             if one.name.partition == WHOLE_TOPIC:
@@ -278,8 +278,8 @@ def _bytes(disk: DiskFacts | None) -> tuple[int, int]:
     """
     if disk is None:
         return UNKNOWN, UNKNOWN
-    untold = disk.failed or (disk.capacity < 0 and disk.replicas <= 0)
-    return UNKNOWN if untold else disk.replicas, disk.free
+    is_unknown = disk.failed or (disk.capacity < 0 and disk.replicas <= 0)
+    return UNKNOWN if is_unknown else disk.replicas, disk.free
 
 
 class Room(NamedTuple):
@@ -315,14 +315,17 @@ class Disks:
         if not replicas:
             return Room(0, UNKNOWN if silent else free, enough=True, silent=[])
         needed = sum(max(one.held, 0) for one in leaving.values())
-        untold = sorted(broker for broker, one in leaving.items() if one.held == UNKNOWN)
+        unreported = sorted(broker for broker, one in leaving.items() if one.held == UNKNOWN)
         enough = None
-        if not untold and needed <= free:
+        if not unreported and needed <= free:
             enough = True
         elif not silent and needed > free:
             enough = False
         return Room(
-            UNKNOWN if untold else needed, UNKNOWN if silent else free, enough, sorted([*untold, *silent])[:MOST_SILENT]
+            UNKNOWN if unreported else needed,
+            UNKNOWN if silent else free,
+            enough,
+            sorted([*unreported, *silent])[:MOST_SILENT],
         )
 
 
@@ -332,11 +335,11 @@ class Departure(NamedTuple):
     room: Room
 
     def strangers(self, registered: Collection[int]) -> list[int]:
-        """Ids that nobody knows: not registered, and without a replica."""
+        """Unknown ids: not registered, and without a replica."""
         return sorted(one for one in self.brokers if one not in registered and one not in self.losses.holders)
 
     def may_go(self, registered: Collection[int]) -> bool | None:
-        """None: unknown."""
+        """Whether the brokers may go; None: unknown."""
         losses = self.losses
         if losses.last_in_sync.count or losses.below_min_isr.count or self.room.enough is False:
             return False

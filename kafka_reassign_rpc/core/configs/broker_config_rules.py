@@ -1,6 +1,6 @@
 """Which cluster-wide configs a Kafka 3.9 broker can apply, as far as its configuration decides: the requirements of
-KafkaConfig, then `validateReconfiguration` of each part whose configs change. Whether a broker accepts new ones it is
-asked itself.
+KafkaConfig, then `validateReconfiguration` of each part whose configs change. Whether a broker accepts new values, only
+the broker itself can say: it is asked.
 """
 
 import math
@@ -93,7 +93,7 @@ def require_kafka_config(props: Props) -> None:
 
 
 def judge_parts(current: Props, new: Props, listener: str) -> None:
-    """`validateReconfiguration` of each part of the broker, but for how far numbers of threads may change at a time."""
+    """`validateReconfiguration` of each part of the broker, except how far numbers of threads may change at a time."""
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:

@@ -145,7 +145,7 @@ def _as_topic_has_it(definition: ConfigDefinition, name: str, value: str, broker
 
 def _scaled(value: str, scale: int) -> str:
     amount = whole_number(value.strip(), -(2**63), 2**63 - 1)
-    if amount is None:  # anybody may have written it into a znode: it is shown as it is
+    if amount is None:  # any client may have written it into a znode: it is shown as it is
         return value
     return str(amount * scale if amount >= 0 else -1)
 

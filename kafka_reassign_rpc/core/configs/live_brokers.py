@@ -85,8 +85,8 @@ def common_layers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> ConfigLayers:
     """The layers of a typical broker: the values that most have."""
-    told = [{} if answer is None else answer.static for answer in answers.values()]
-    return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(told))
+    static = [{} if answer is None else answer.static for answer in answers.values()]
+    return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(static))
 
 
 def _lacking(answer: BrokerAnswer) -> Iterable[str]:

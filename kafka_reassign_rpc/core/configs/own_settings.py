@@ -30,8 +30,9 @@ def _definition(one: ServerSetting) -> ConfigDefinition:
 DEFINITIONS: Mapping[str, ConfigDefinition] = {name: _definition(one) for name, one in SERVER_SETTINGS.items()}
 
 _PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.", "cordoned.")
-"""Names that begin so belong to servers; neither Kafka nor known plug-ins use them, but for `cordoned.log.dirs` of one
-broker (`core.brokers.cordon`). Among the defaults of all brokers that name would cordon none."""
+"""Names with these beginnings belong to servers; neither Kafka nor known plug-ins use them, except `cordoned.log.dirs`
+of one broker (`core.brokers.cordon`). As a default of all brokers that name would cordon none.
+"""
 LONGEST_GUESSED = 100
 """Characters of an unknown name that are compared with known ones, and shown."""
 

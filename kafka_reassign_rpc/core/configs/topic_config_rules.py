@@ -150,7 +150,8 @@ def _only_with_tiered_storage(values: Values, tiered: bool | None) -> None:
         return
     if tiered is None:
         raise ConfigValueError(
-            f"Tiered Storage functionality is not known to be enabled: not every broker has told its {TIERED_STORAGE}."
+            f"Tiered Storage functionality is not known to be enabled: not every broker has reported its"
+            f" {TIERED_STORAGE}."
             " Topic cannot be configured with remote log storage."
         )
     raise ConfigValueError(

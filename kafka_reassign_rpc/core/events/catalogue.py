@@ -85,7 +85,7 @@ CONTROLLER_RESIGNED = "controller.resigned"
 class EventType(NamedTuple):
     """level    as `logging` spells it, for standard error; "WARNING" if an operator may have to act
     fields   the optional fields besides `EVERY_EVENT`
-    refusal  nothing was done. Anybody can cause such events, so they have their own files and limited rate
+    refusal  nothing was done. Any client can cause such events, so they have their own files and limited rate
     """
 
     name: str
@@ -96,7 +96,7 @@ class EventType(NamedTuple):
 
 
 EVERY_EVENT = {
-    "seq": "number of the event in the log of its server, from 0 on; a gap stands for events that could not be written",
+    "seq": "number of the event in the log of its server, from 0 on; a gap means events that could not be written",
     "at": "when the event was recorded, in ms since the epoch",
     "server": "id of the server that recorded it; -1: `watch` did",
     "epoch": "controller epoch under which it happened; -1: not known",
@@ -111,7 +111,7 @@ EVENT_FIELDS = {
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
     "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`;"
     " a principal or client id that is not one plain word is in quotes, with escapes as in JSON",
-    "requested_by": "who had asked for the move that `who` has ended or changed, where it was somebody else",
+    "requested_by": "who had asked for the move that `who` has ended or changed, if that was somebody else",
     "principal": "the principal of the client that asked",
     "client_id": "the client id of the client that asked, if it sends one: it may be anything",
     "address": "the address of the client that asked",
@@ -123,10 +123,10 @@ EVENT_FIELDS = {
     "replicas": "the partition's replicas after the event",
     "bytes": "a rate in bytes per second",
     "broker": "id of a broker",
-    "copied": "bytes that the move has copied, all adding replicas together; of a cancelled move as of the last sample;"
-    " left out where no sample tells it",
+    "copied": "bytes that the move has copied, all adding replicas together; of a cancelled move as of the last"
+    " sample; left out where no sample has it",
     "started": "when the move started, in ms since the epoch: the ctime of its znode",
-    "count": "number of partitions or refusals that the event stands for, where it is not one",
+    "count": "number of partitions or refusals that the event is about, if it is not one",
 }
 """Fields that only some events have."""
 
@@ -151,7 +151,7 @@ _TYPES = (
         MOVE_GONE,
         "INFO",
         _ENDED,
-        "`watch`, or a server in front of KRaft, sees a move no longer, and it was neither completed nor cancelled;"
+        "`watch`, or a server in front of KRaft, no longer sees a move, and it was neither completed nor cancelled;"
         " `reason` says what is known: its partition was deleted, or the target or the replicas are others.",
     ),
     EventType(
@@ -168,7 +168,7 @@ _TYPES = (
         MOVE_HELD,
         "INFO",
         _QUEUED,
-        "A move of the queue does not start before somebody releases it; `reason` says why, if that was given.",
+        "A move of the queue does not start before it is released; `reason` says why, if that was given.",
     ),
     EventType(MOVE_RELEASED, "INFO", _QUEUED, "A move of the queue that was held may start when it is its turn."),
     EventType(
@@ -250,7 +250,7 @@ _TYPES = (
         " the settings of all servers), of a user, a client or an IP. `reason` has the first of them with their values"
         " before and after; values that may be secret are hidden. What clients change at brokers has no event.",
     ),
-    EventType(BROKER_LOST, "WARNING", ("broker",), "A broker is not registered any more."),
+    EventType(BROKER_LOST, "WARNING", ("broker",), "A broker is no longer registered."),
     EventType(BROKER_RETURNED, "INFO", ("broker", "reason"), "A broker has registered, or has registered again."),
     EventType(
         BROKER_SETTINGS_DIFFER,
@@ -270,16 +270,16 @@ _TYPES = (
         BROKER_REPLICAS_STOPPED,
         "WARNING",
         ("broker", "count", "reason", *_WHO),
-        "A broker held `count` replicas, the first of them in `reason`, that are not assigned to it any more: somebody"
-        " has edited topics in ZooKeeper or put older ones back, or an earlier controller had not stopped them. It"
-        " leads and follows them no more. Their logs stay on its disk.",
+        "A broker held `count` replicas, the first of them in `reason`, that are no longer assigned to it: topics were"
+        " edited in ZooKeeper, older ones were put back, or an earlier controller had not stopped them. It no longer"
+        " leads or follows them. Their logs stay on its disk.",
     ),
     EventType(
         BROKER_LOGS_LEFT,
         "INFO",
         ("broker", "count", "reason", *_WHO),
         "A broker has `count` logs on disk, the first of them in `reason`, of replicas that are not assigned to it. It"
-        " does not use them, and they stay until the replica is assigned to it again or somebody deletes them while the"
+        " does not use them, and they stay until the replica is assigned to it again or they are deleted while the"
         " broker is stopped.",
     ),
     EventType(HEAL_NOTICED, "INFO", ("broker", *_WHO, "reason"), "A broker that holds replicas counts as failed."),
@@ -293,7 +293,7 @@ _TYPES = (
         HEAL_OVER,
         "INFO",
         ("broker", *_WHO, "reason"),
-        "A broker does not count as failed any more: it is back, it holds no replica any more, or its repair takes the"
+        "A broker no longer counts as failed: it is back, it no longer holds a replica, or its repair takes the"
         " last ones away.",
     ),
     EventType(HEAL_PAUSED, "INFO", ("reason", *_WHO), "Self-healing was paused by an operator."),
@@ -302,7 +302,8 @@ _TYPES = (
         HEAL_HELD_BACK,
         "INFO",
         (*_WHO, "reason"),
-        "Repairs are due and do not start: too many brokers are gone, say, or reassignments are disabled.",
+        "Repairs are due and do not start, for example because too many brokers are gone or reassignments are"
+        " disabled.",
     ),
     EventType(HEAL_MISCONFIGURED, "INFO", (*_WHO, "reason"), "A setting of self-healing is not understood."),
     EventType(HEAL_SCHEDULED, "INFO", ("broker", *_WHO, "reason"), "The moves of a broker's repair joined the queue."),
@@ -310,17 +311,15 @@ _TYPES = (
         HEAL_UNAPPROVED,
         "INFO",
         ("broker", *_WHO, "reason"),
-        "Moves of a broker's repair wait until somebody has approved them (`self.healing.approval`).",
+        "Moves of a broker's repair wait for approval (`self.healing.approval`).",
     ),
-    EventType(
-        HEAL_APPROVED, "INFO", ("broker", *_WHO, "reason"), "Somebody has approved a broker's repair: it may start."
-    ),
+    EventType(HEAL_APPROVED, "INFO", ("broker", *_WHO, "reason"), "A broker's repair was approved: it may start."),
     EventType(HEAL_IMPOSSIBLE, "INFO", (*_WHO, "reason"), "A repair has to leave partitions as they are."),
     EventType(
         HEAL_DROPPED,
         "INFO",
         (*_WHO, "reason"),
-        "What a repair replaces is not lost any more: the moves of it that had not started left the queue.",
+        "What a repair replaces is no longer lost: its moves that had not started left the queue.",
     ),
     EventType(HEAL_DONE, "INFO", (*_WHO, "reason"), "The last move of a repair has ended."),
     EventType(
@@ -334,7 +333,7 @@ _TYPES = (
         THROTTLE_SET,
         "INFO",
         ("broker", "bytes", *_WHO, "reason"),
-        "A broker has got a leased rate; or, with a `reason`, somebody else has changed the rate meanwhile.",
+        "A broker has got a leased rate; or, with a `reason`, somebody else has changed the rate.",
     ),
     EventType(
         THROTTLE_RESTORED,
@@ -349,8 +348,8 @@ _TYPES = (
         TOPIC_VANISHED,
         "WARNING",
         ("topic", *_WHO, "reason", "count"),
-        "Somebody has removed a topic's znode, or `count` partitions from it, without a mark of deletion. This server"
-        " forgets them; brokers go on with them, and no log is deleted.",
+        "A topic's znode, or `count` of its partitions, was removed without a mark of deletion. This server forgets"
+        " them; brokers go on with them, and no log is deleted.",
     ),
     EventType(
         TOPIC_LEFT_ALONE,
@@ -364,15 +363,15 @@ _TYPES = (
         PARTITION_EDIT_NOT_FOLLOWED,
         "WARNING",
         ("topic", "partition", *_WHO, "reason", "target", "replicas"),
-        "Somebody has edited a topic's znode so that no live replica in sync would be left: the former ones stay.",
+        "A topic's znode was edited so that no live replica in sync would be left: the former ones stay.",
     ),
     EventType(
         CORDON_CORRECTED,
         "INFO",
         ("topic", "partition", *_WHO, "reason", "replicas"),
-        "Somebody else has created a topic, or added partitions, with replicas on cordoned brokers, such as a stock"
-        " broker by itself: other brokers get them, before there is a log. It is no move: `moves.done` does not count"
-        " it.",
+        "Somebody else, such as a stock broker by itself, has created a topic or added partitions with replicas on"
+        " cordoned brokers: other brokers get these replicas, before there is a log. It is no move: `moves.done` does"
+        " not count it.",
     ),
     EventType(
         REPLICA_PLACED,
@@ -386,7 +385,7 @@ _TYPES = (
         CORDON_BROKEN,
         "WARNING",
         ("broker", *_WHO, "reason", "count"),
-        "A cordoned broker has got `count` new replicas all the same, of which `reason` has the first: a client has"
+        "A cordoned broker has got `count` new replicas anyway, of which `reason` has the first: a client has"
         " named it, a move that was under way leads there, or no other broker was free.",
     ),
     EventType(
@@ -406,7 +405,7 @@ _TYPES = (
         ACL_DELETED,
         "INFO",
         (*_WHO, "reason", "count"),
-        "A client has deleted ACLs of a resource, told in the same way.",
+        "A client has deleted ACLs of a resource: `count` and `reason` as above.",
     ),
     EventType(
         ACCESS_DENIED,
@@ -421,7 +420,7 @@ _TYPES = (
         CONTROLLER_RESIGNED,
         "WARNING",
         ("reason",),
-        "This server is not the controller any more. Without a `reason` it was stopped, and the level is INFO.",
+        "This server is no longer the controller. Without a `reason` it was stopped, and the level is INFO.",
     ),
 )
 

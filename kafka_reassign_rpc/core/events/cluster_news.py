@@ -69,7 +69,7 @@ class ClusterNews:
             yield Event(catalogue.TOPIC_LEFT_ALONE, name, reason=reason)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:
-        """Whoever deletes a znode leaves no name."""
+        """A deleted znode does not say who has deleted it."""
         return None if self._disabled_by_znode else restrictions.switched_by(cluster)
 
 

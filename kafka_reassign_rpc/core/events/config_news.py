@@ -15,7 +15,7 @@ SHOWN = 5
 LONGEST = 100
 """Characters of a name or a value."""
 _OF_KAFKA = (*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values())
-_TOLD = {one.name for one in _OF_KAFKA if not one.sensitive} | SERVER_SETTINGS.keys() | QUOTA_NAMES
+_SHOWN_VALUES = {one.name for one in _OF_KAFKA if not one.sensitive} | SERVER_SETTINGS.keys() | QUOTA_NAMES
 """Configs whose values are shown. Others are passwords, or may be a plug-in's secrets, or credentials."""
 
 
@@ -32,11 +32,11 @@ def config_changed(
 
 def _shown(names: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     for name in names:
-        told = name in _TOLD
-        yield f"{word(name, LONGEST)} {_value(before.get(name), told)} -> {_value(after.get(name), told)}"
+        is_shown = name in _SHOWN_VALUES
+        yield f"{word(name, LONGEST)} {_value(before.get(name), is_shown)} -> {_value(after.get(name), is_shown)}"
 
 
-def _value(value: str | None, told: bool) -> str:
+def _value(value: str | None, is_shown: bool) -> str:
     if value is None:
         return "unset"
-    return (shortened(value, LONGEST) or '""') if told else "(hidden)"
+    return (shortened(value, LONGEST) or '""') if is_shown else "(hidden)"

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.support.bounded_text import shortened, word
 from kafka_reassign_rpc.support.counted import counted
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
-"""`who` of a request znode begins so."""
+"""`who` of a request znode begins with this."""
 
 REFUSALS = 10
 """Refused partitions of one request that have an event each; the others share one."""

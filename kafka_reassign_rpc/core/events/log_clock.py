@@ -1,7 +1,7 @@
 """When events were recorded if their server's clock jumps: none is older than those before it, or later than now."""
 
 SKEW_MS = 600_000
-"""A server's clock may be so far ahead of the reader's."""
+"""A server's clock may be this far ahead of the reader's."""
 
 
 class LogClock:

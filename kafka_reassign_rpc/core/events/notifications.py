@@ -40,7 +40,7 @@ DEFAULT_KINDS = (
     catalogue.CONTROLLER_ELECTED,
     catalogue.CONTROLLER_RESIGNED,
 )
-"""What somebody on call wants to know: lost, stalled, held back, done, and who controls."""
+"""What an operator on call wants to know: lost, stalled, held back, done, and who controls."""
 DEFAULT = "default"
 TEST = "webhook.test"
 """The event of a test notification: no server records it."""
@@ -50,7 +50,7 @@ MOST_EVENTS, MOST_BYTES = 10_000, 8 * 2**20
 BODY_EVENTS, BODY_BYTES = 500, 256 * 2**10
 """What one body has at most."""
 LINES = 10
-"""Events that the text of a notification tells one by one."""
+"""How many events the text of a notification lists one by one."""
 
 
 def kinds(words: Iterable[str]) -> frozenset[str]:
@@ -65,8 +65,8 @@ def kinds(words: Iterable[str]) -> frozenset[str]:
             chosen = [word] if word in catalogue.EVENTS else []
         if not chosen:
             raise ValueError(
-                f"there is no event {told(word)}; there are {', '.join(catalogue.EVENTS)}; heal.* stands for all that"
-                f" begin with heal., and {DEFAULT} for the default"
+                f"there is no event {told(word)}; there are {', '.join(catalogue.EVENTS)}; heal.* means all that begin"
+                f" with heal., and {DEFAULT} for the default"
             )
         found.update(chosen)
     return frozenset(found)
@@ -149,8 +149,8 @@ class Outbox:
         self._waiting: deque[Notice] = deque()
         self._bytes = 0
         self._under_way: Notification | None = None
-        self._untold = 0
-        """Dropped events that no notification has told yet."""
+        self._unreported = 0
+        """Dropped events that no notification has reported yet."""
         self.next_seq = 0
         self.sent = self.failed = self.dropped = 0
 
@@ -187,12 +187,12 @@ class Outbox:
                 if chosen and (len(chosen) >= BODY_EVENTS or size > BODY_BYTES):
                     break
                 chosen.append(one)
-            self._under_way = notification_of(tuple(chosen), sender, dropped=self._untold)
+            self._under_way = notification_of(tuple(chosen), sender, dropped=self._unreported)
         return self._under_way
 
     def taken(self) -> None:
         self.sent += 1
-        self._untold -= self._end().dropped
+        self._unreported -= self._end().dropped
 
     def refused(self) -> None:
         """The receiver will never take this body."""
@@ -213,7 +213,7 @@ class Outbox:
     def missed(self, count: int) -> None:
         """The next notification says so."""
         self.dropped += count
-        self._untold += count
+        self._unreported += count
 
 
 def notification_of(notices: tuple[Notice, ...], sender: Sender, *, dropped: int = 0) -> Notification:

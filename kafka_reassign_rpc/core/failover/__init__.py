@@ -2,5 +2,5 @@
 
 controller_epochs.py    under which epoch it has to be elected so that brokers obey
 controller_failover.py  what it decides about each partition that it has loaded
-absence.py              holds waiting moves after somebody else has controlled the cluster for long
+absence.py              holds waiting moves after others have controlled the cluster for long
 """

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.support.human_units import utc_time
 
-UNREADABLE = "who has controlled this cluster before is not known: the mark of the last control cannot be read"
+UNREADABLE = "it is not known who has controlled this cluster before: the mark of the last control cannot be read"
 
 
 class LastControl(msgspec.Struct, frozen=True):
@@ -30,8 +30,8 @@ def held_after(last: LastControl | str | None, epoch: int, now: int, limit: int)
     """How the waiting moves are held at the start of a term, None if they may start. `now` is in ms since 1970.
 
     last    None if no server has left a mark, so that no absence is known; a text says why the mark cannot be read
-    epoch   of the term that starts: if it follows that of `last`, nobody else was elected; if it is lower, somebody has
-            set it back
+    epoch   of the term that starts: if it follows that of `last`, no other controller was elected; if it is lower, it
+            was set back
     limit   the longest control by others, in ms, that holds nothing; -1 means any
     """
     why = _why(last, epoch, now, limit)
@@ -45,7 +45,7 @@ def _why(last: LastControl | str | None, epoch: int, now: int, limit: int) -> st
         return UNREADABLE
     since = f"since {utc_time(last.until)} UTC"
     if last.kraft:
-        return f"KRaft has controlled this cluster {since}: look whether the move still makes sense"
+        return f"KRaft has controlled this cluster {since}: check whether the move still makes sense"
     if epoch == last.epoch + 1 or limit < 0 or now - last.until <= limit:
         return None
-    return f"others have controlled this cluster {since}: look whether the move still makes sense"
+    return f"others have controlled this cluster {since}: check whether the move still makes sense"

@@ -1,8 +1,8 @@
 """Under which epoch a controller has to be elected so that brokers obey.
 
 Brokers refuse a controller with a lower epoch than they know (STALE_CONTROLLER_EPOCH), and do not say which that is.
-`/controller_epoch` holds it, but somebody may have lowered or deleted that. Then the highest epoch that is known
-counts: that of the own last term, of the mark of the last control, of the states of partitions; and if brokers know a
+`/controller_epoch` holds it, but that may have been lowered or deleted. Then the highest epoch that is known counts:
+that of this server's last term, of the mark of the last control, of the states of partitions; and if brokers know a
 still higher one, the epoch rises until they obey.
 """
 
@@ -11,9 +11,10 @@ from collections.abc import Generator
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 STEPS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""By how much the epoch rises each time that a broker refuses it. Beyond these, the broker is taken to be wrong."""
+"""By how much the epoch rises each time that a broker refuses it. After the last step the broker is taken to be wrong.
+"""
 FARTHEST = 10_000_000
-"""No state is believed that is so far ahead: anybody who can write one could use up all epochs."""
+"""A state that is this far ahead is not believed: a client that can write one could use up all epochs."""
 
 
 def is_believable(epoch: int, own: int) -> bool:

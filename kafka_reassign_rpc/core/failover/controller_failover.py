@@ -5,7 +5,7 @@ The former controller may have stopped between any two of its writes. The new on
 in the topic znode               elsewhere                  the new controller
 no move                          a move record              removes the record: nothing had moved (an orphan)
 no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader; if
-                                                            nobody else is in sync, they stay until somebody is
+                                                            no other is in sync, they stay until one is
 a move                           no record                  writes one with the present origin (a stock move)
 a move                           record of another target   corrects the record: the topic znode is the truth
 a move                           the target is in sync      completes the move (again)
@@ -111,10 +111,10 @@ def fail_over(
 def _report_kept(view: RoundView, topic: str, index: int, edited: Partition, kept: Partition) -> None:
     moves = kept.target == edited.target
     reason = (
-        "none of the replicas that somebody has written into the topic's znode is in sync and alive: the partition"
+        "none of the replicas that others have written into the topic's znode is in sync and alive: the partition"
         " moves to them, and keeps replicas in sync until then"
         if moves
-        else "somebody has taken all replicas out of the topic's znode: they are written back"
+        else "all replicas were taken out of the topic's znode: they are written back"
     )
     view.report(
         Event(

@@ -5,9 +5,9 @@ failed_log_dirs.py      what is known of the log dirs of registered brokers
 brake.py                why no repair may start or continue
 repair_cost.py          what a repair would cost: bytes and time
 repair_rates.py         how fast repairs may copy
-repair_targets.py       whether a repair is still needed once brokers return or other moves come. Which brokers take
-                        its replicas, the `planner` says: `controller.duties.self_healing` asks it
-approval.py             which repairs wait until somebody has approved them
+repair_targets.py       whether a repair is still needed once brokers return or other moves come. The `planner` says
+                        which brokers take its replicas: `controller.duties.self_healing` asks it
+approval.py             which repairs wait for approval
 self_healing_status.py  what an operator sees of self-healing
 fates.py                what happens next to each lost broker
 unrepaired_partitions.py  the partitions that repairs had to leave, and the reports of them

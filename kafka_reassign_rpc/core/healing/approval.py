@@ -1,5 +1,5 @@
-"""Approval of repairs (`self.healing.approval`): while it is required, what self-healing queues by itself waits for it;
-who orders a repair (`heal --now`) has approved it.
+"""Approval of repairs (`self.healing.approval`): while it is required, repairs that self-healing queues by itself wait
+for it; one that an operator orders (`heal --now`) counts as approved.
 
 Each move stores its need, which outlasts failovers and the end of the setting. A held move
 (`core.queue.holding`) also waits for its release.

@@ -30,16 +30,16 @@ def paused_who(cluster: Cluster) -> str | None:
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why the fault is not a broker's, or None, also while paused."""
-    everybody = len({*gone, *live})
+    known = len({*gone, *live})
     how = "gone" if set(gone).isdisjoint(live) else "gone or have lost log dirs"
     if not live:
         return "no broker is there to take replicas"
     if len(gone) > settings.max_brokers:
         missing = f"{counted(len(gone), 'broker', 'are')} {how}"
         return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {listed(gone)}"
-    if 100 * len(gone) > settings.max_percentage * everybody:
+    if 100 * len(gone) > settings.max_percentage * known:
         return (
-            f"{len(gone)} of {everybody} brokers {agreeing(len(gone), 'are')} {how},"
+            f"{len(gone)} of {known} brokers {agreeing(len(gone), 'are')} {how},"
             f" more than {MAX_PERCENTAGE}={settings.max_percentage}: {listed(gone)}"
         )
     return None

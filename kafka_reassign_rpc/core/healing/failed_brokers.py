@@ -38,7 +38,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import those
 
 PREPARE_MS = 30_000
-"""The controller plans a repair so long before it is due, but not in the first half of the interval."""
+"""The controller plans a repair this long before it is due, but not in the first half of the interval."""
 
 RETRY_MS = 300_000
 """The controller retries an incomplete repair after this time if no broker comes or goes."""
@@ -81,7 +81,7 @@ class LostReplicas:
     """Counts the replicas on absent brokers and on failed log dirs, in slices of the caller.
 
     replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`); 0 for a registered
-                broker of which moves alone name a failed log dir
+                broker whose failed log dir only moves name
     leaving     brokers with others, which a move in flight takes away
     unapproved  brokers with others, which only an unapproved repair would take away
     repaired    by absent broker: those that a repair takes away
@@ -149,7 +149,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
 
     failed      failed brokers, with the time when a controller first noticed it; `in_part`: those with lost log dirs
     lost        brokers with lost replicas: how many a repair would have to replace
-    untold      registered brokers of whose log dirs nothing is known now
+    silent      registered brokers whose log dirs are not known now
     missed      since when this controller itself has missed a broker
     ordered     brokers that an operator has ordered to repair now
     not_before  when an incomplete repair is tried again, by broker
@@ -169,7 +169,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     braked_ms: int | None = None
     unapproved: Collection[int] = ()
     in_part: Mapping[int, int] = {}
-    untold: Collection[int] = ()
+    silent: Collection[int] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
     forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
-    mended = frozenset(broker for broker in watch.in_part if broker not in watch.lost and broker not in watch.untold)
+    mended = frozenset(broker for broker in watch.in_part if broker not in watch.lost and broker not in watch.silent)
     failed = {broker: since for broker, since in watch.failed.items() if broker not in forget}
     # While the whole broker is away, its failed log dirs wait: that is one repair, not two.
     failed |= {one: since for one, since in watch.in_part.items() if one in watch.live and one not in mended}

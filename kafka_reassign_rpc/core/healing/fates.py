@@ -29,7 +29,7 @@ Failure = TypeVar("Failure", FailedBroker, LogDirFailure)
 
 
 class Fate(NamedTuple):
-    """`command`: what somebody has to type for it, or ""."""
+    """`command`: what an operator types for it, or ""."""
 
     fate: str = ""
     command: str = ""
@@ -86,7 +86,7 @@ def _of_replicas(
         return Fate()
     if found.interval_ms is None:
         return Fate("never healed by itself", command("kafka-reassign heal", "--now", one.broker))
-    # Every other failure has a time, but while nothing may start.
+    # Every other failure has a time, except while nothing may start.
     if found.held_back is not None:
         return Fate("not healed while self-healing is held back")
     return Fate("not healed while reassignments are disabled", "" if disabled is None else _ENABLE)
@@ -109,7 +109,7 @@ def _of_repair(repair: BrokerRepair | None, found: HealingStatus, disabled: str 
     if found.paused:
         return Fate(f"{waits} self-healing is resumed", _RESUME)
     if found.held_back is not None:
-        return Fate(f"{waits} self-healing is held back no more")
+        return Fate(f"{waits} self-healing is no longer held back")
     if disabled is not None:
         return Fate(f"{waits} reassignments are enabled", _ENABLE)
     if repair.unapproved:

@@ -1,4 +1,4 @@
-"""What a repair would cost, whoever lost the replicas."""
+"""What a repair would cost, in bytes and time, whether brokers or log dirs have lost the replicas."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -11,7 +11,7 @@ Rate = Callable[[int, str], float | None]
 
 
 def rates_of(cluster: Cluster, throttle: HealingThrottle, fastest: int) -> Rate:
-    """The rates of repairs: of `self.healing.throttle`, or a stricter one that stands on a broker; without a throttle
+    """The rates of repairs: of `self.healing.throttle`, or a stricter one that a broker has; without a throttle
     `fastest`, a broker's observed throughput in bytes/s, 0 before the first observation.
     """
     leased = throttle.of(fastest)

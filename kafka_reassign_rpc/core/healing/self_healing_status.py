@@ -19,7 +19,7 @@ class FailedBroker:
     heal_at   when the controller moves its replicas; None if never, or while something keeps repairs from starting
     replicas  how many of its replicas no move in flight takes away; `impossible`: without a place at the last try
     cost      what its repair would cost, None if not yet known
-    fate      what happens next, and when, in words (`fates.py`); `command`: what somebody has to type for it, or ""
+    fate      what happens next, and when, in words (`fates.py`); `command`: what an operator types for it, or ""
     """
 
     broker: int
@@ -56,7 +56,7 @@ class LogDirFailure:
 
 @dataclass(frozen=True)
 class GoneBroker:
-    """A broker that is gone, and holds nothing that has yet to be repaired: it is shown until nothing names it.
+    """A broker that is gone, and holds nothing that still needs a repair: it is shown until nothing names it.
 
     since     when the controller first missed it, ms since 1970; None: before its term
     repaired  how many replicas repairs, waiting or in flight, take away
@@ -82,7 +82,7 @@ class BrokerRepair:
                 `self.healing.cancel.on.return` is set
     unapproved  how many of those that wait need approval
     cost        what those that wait will cost, None if not yet known
-    held        how many of those that wait somebody holds
+    held        how many of those that wait are held
     fate, command  as in `FailedBroker`
     """
 
@@ -105,7 +105,7 @@ class HealingStatus:
     held_back        why due brokers are not healed and waiting repairs do not start, or None
     waiting, moving  moves of repairs
     problems         configs without effect because they are invalid, unknown racks, partitions that cannot be repaired
-    repairs          repairs under way, by broker; those of lost brokers are told with these
+    repairs          repairs under way, by broker; those of lost brokers are listed with these
     approval         whether new repairs need approval
     unapproved       those of `waiting` that do
     log_dirs         registered brokers that have lost log dirs, until these are good again or hold nothing

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 REASONS = 5
-"""So many reasons why partitions cannot be repaired are reported one by one."""
+"""How many reasons why partitions cannot be repaired are reported one by one."""
 
 NAMED = 3
-"""So many of the partitions are named with each reason: topics have long names, and a report is one line."""
+"""How many of the partitions are named with each reason: topics have long names, and a report is one line."""
 
 
 class UnrepairedPartition(NamedTuple):

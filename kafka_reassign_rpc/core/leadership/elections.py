@@ -140,7 +140,7 @@ def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tu
 
 
 def _preferred(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
-    if partition.replicas[:1] == (partition.leader,):  # a znode by hand may have a partition without replicas
+    if partition.replicas[:1] == (partition.leader,):  # an edited znode may name no replicas
         return ElectionNotNeeded(), []
     leader = first_electable(view.cluster, partition, partition.replicas[:1], partition.isr)
     if leader is None:

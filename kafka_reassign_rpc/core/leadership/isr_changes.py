@@ -51,7 +51,7 @@ class IsrChange(msgspec.Struct, frozen=True, gc=False):
     partition_epoch: int
     isr: tuple[int, ...]
     isr_broker_epochs: tuple[int, ...] | None = None
-    """Beside `isr`, from version 3; -1 where the leader does not know an epoch."""
+    """In the order of `isr`, from version 3; -1 where the leader does not know an epoch."""
     leader_recovery_state: int = 0
 
 
@@ -96,7 +96,7 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
 
 
 def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
-    """Raises the epochs above the sender's if ZooKeeper has lower ones, since somebody has put an older state back.
+    """Raises the epochs above the sender's if ZooKeeper has lower ones because an older state was put back.
 
     Brokers act on LeaderAndIsr only with a higher leader epoch and no lower partition epoch than they know. A stock
     broker repeats the whole request until no partition is answered NOT_CONTROLLER, and asks for no other ISR meanwhile.
@@ -124,12 +124,11 @@ def _other_replicas(topic: str, partition: Partition, broker_id: int, change: Is
     return [PartitionChange(topic, change.partition, value, AssignmentWrite.LATER)]
 
 
-def told_again(view: RoundView, topic: str, index: int) -> list[PartitionChange]:
+def replicas_sent_again(view: RoundView, topic: str, index: int) -> list[PartitionChange]:
     """Raises the leader epoch where a live replica is out of sync, so that the leader takes its replicas from the
-    controller again. A move has had a higher epoch since this controller is one.
-
-    A leader keeps the replicas that came with its leader epoch, and takes no other one into the ISR. Who has become
-    the controller cannot know with which ones that was: somebody may have changed them in ZooKeeper before.
+    controller again. A move has had a higher epoch since this controller was elected. A leader keeps the replicas that
+    came with its leader epoch, and takes no other one into the ISR. A new controller cannot know which ones these were:
+    others may have changed them in ZooKeeper before.
     """
     partition = view.get(topic, index)
     if partition is None or partition.is_moving or partition.leader == NO_LEADER or partition.partition_epoch < 0:

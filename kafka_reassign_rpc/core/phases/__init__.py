@@ -3,7 +3,7 @@
 sightings         what a look has found of one partition, compared with the move that it has
 phases            phase of a move and sighting in; next phase, act and outcome out
 decided_moves     what a round has decided about a partition, as a move with a phase
-kraft_refusals    what the cluster would take, or refuse, to its harm
+kraft_refusals    what KRaft would accept to its harm, and what it refuses
 outcome_events    the event of each outcome
 intent_view       a round: decisions become moves with a phase
 """

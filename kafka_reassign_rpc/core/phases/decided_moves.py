@@ -13,7 +13,8 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Parti
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 
 MOST_REPLACED = 4
-"""Moves that one record replaces: so many targets may follow one another before the cluster has answered the first."""
+"""How many moves one record replaces: as many targets may follow one another before the cluster has answered the first.
+"""
 
 
 def decided(before: Partition, after: Partition, by: Requester) -> Partition | None:
@@ -64,7 +65,7 @@ def _started(before: Partition, after: Partition, by: Requester) -> Partition:
 
 
 def _trimmed(record: MoveRecord | None) -> MoveRecord | None:
-    """Without some between the latest and the oldest: these were never told, since each waits for a look."""
+    """Without some between the latest and the oldest: these were never sent, since each waits for a look."""
     if record is None:
         return None
     chain = [record, *former_moves(record)]
@@ -76,7 +77,9 @@ def _trimmed(record: MoveRecord | None) -> MoveRecord | None:
 
 
 def adopted(partition: Partition) -> MoveRecord:
-    """The record of a move in flight that somebody else has started: of its origin, the present order is known."""
+    """The record of a move in flight that others have started: of its original replicas only the present order is
+    known.
+    """
     return MoveRecord(MoveTerms(partition.target), partition.origin, phase=Phase.MOVING)
 
 
@@ -91,17 +94,18 @@ def as_started(partition: Partition, record: MoveRecord) -> Partition:
 
 
 def as_seen(partition: Partition, seen: SeenPartition, record: MoveRecord | None) -> Partition:
-    """As a look has found it. A move that is still to be told counts as in flight, for caps and for those who ask; so
-    do those that it replaces, if they were to be told as well."""
+    """As a look has found it. A move that has yet to be sent counts as in flight, for caps and for clients that ask; so
+    do those that it replaces, if they had yet to be sent as well.
+    """
     value = replace(partition, replicas=seen.replicas, adding=seen.adding, removing=seen.removing, move=record)
     if record is None or record.phase is not Phase.START:
         return value
-    for started in reversed([*_untold(record, seen)]):
+    for started in reversed([*_unsent(record, seen)]):
         value = as_started(value, started)
     return value
 
 
-def _untold(record: MoveRecord, seen: SeenPartition) -> Iterator[MoveRecord]:
+def _unsent(record: MoveRecord, seen: SeenPartition) -> Iterator[MoveRecord]:
     """The latest first."""
     for one in (record, *former_moves(record)):
         if seen.is_moving and seen.target == one.terms.target:

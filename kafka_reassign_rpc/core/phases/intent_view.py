@@ -31,7 +31,7 @@ class EndedMove(NamedTuple):
 class IntentView(RoundView):
     """`recorded`: the moves that are durable, also of partitions that no look has shown.
 
-    acts     what the cluster is told once the round is durable
+    acts     what the cluster is sent once the round is durable
     checked  partitions of which a decision depends on what was seen of them last
     lost     moves of partitions that are gone
     ended    how moves have ended, as looks and the answers of the cluster say
@@ -51,7 +51,7 @@ class IntentView(RoundView):
         self.ended: dict[TopicPartition, EndedMove] = {}
         self._is_found = False
         self._judged: tuple[Partition, PartitionChange, Partition | None] | None = None
-        """What `refusal` was asked about last, and what is decided by it: mostly it is added next."""
+        """What `refusal` was asked about last, and what follows from it: usually that is added next."""
 
     def add(self, change: Change) -> None:
         """Topics are the cluster's own: nothing is decided about them."""

@@ -1,6 +1,6 @@
-"""The phases of a move in front of KRaft: what a look means for it, what the cluster is told next, and how it ends.
+"""The phases of a move in front of KRaft: what a look means for it, what the cluster is sent next, and how it ends.
 
-A step that changes the record is durable before its act is told. A look that counts has begun after the last act was
+A step that changes the record is durable before its act is sent. A look that counts has begun after the last act was
 answered, or after its sender was sure that no answer would come. Of one that finds the partition at rest, brokers'
 answers may be older than the controller's: it counts once a second one, a while later, has found the same. The target
 of a move that the look before has found in flight is an exception, if it has taken replicas away: no state since then
@@ -12,7 +12,7 @@ that act would leave as it is (`UNHARMED`), and for what is in flight.
 
 What others do is never undone: their target in the place of ours, or replicas that neither we nor a cancel of ours
 would leave, end the move as superseded. Between the look and the Alter there is a window: KRaft has no Alter with a
-condition. Where two that met in it have made a move without an end, ours is taken back and told again.
+condition. Where two that met in it have made a move without an end, ours is taken back and sent again.
 
 Sources: kafka.controller.ReplicationControlManager (alterPartitionReassignment, PartitionReassignmentReplicas,
 PartitionReassignmentRevert), and trials on 4.1 to 4.4.
@@ -30,11 +30,11 @@ from kafka_reassign_rpc.core.reassignment_algebra import Replicas
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 
 LOOKS = 2
-"""So many that agree make sure that a partition is at rest."""
+"""How many looks must agree that a partition is at rest."""
 
 
 class Act(Enum):
-    """What the cluster is told: nothing, an Alter to the target, a cancel, or an Alter to the original replicas."""
+    """What the cluster is sent: nothing, an Alter to the target, a cancel, or an Alter to the original replicas."""
 
     NOTHING = auto()
     SEND = auto()
@@ -127,7 +127,7 @@ UNHARMED = frozenset(
         (Phase.CANCEL, Sighting.AT_TARGET),
     }
 )
-"""The target told again changes nothing at the target, or is what is told next; a cancel finds nothing there. This is
+"""The target, sent again, changes nothing at the target, or is what is sent next; a cancel finds nothing there. This is
 so where the move has replaced none, whose acts might arrive instead."""
 
 OTHERS_MOVED = "somebody else has moved the partition since the cancel: the order of its replicas is theirs"
@@ -148,8 +148,9 @@ class Step(NamedTuple):
 
 
 def first_act(before: Partition, record: MoveRecord) -> Act:
-    """What the cluster is told as soon as a decision is durable. `before`: on what it was decided. Where that was not
-    sure itself, looks say first what the cluster has made of the former decision."""
+    """What the cluster is sent as soon as a decision is durable. `before`: what it was decided on. Where that was not
+    sure itself, looks say first what the cluster has made of the former decision.
+    """
     is_sure = before.move is None or (before.move.phase is Phase.MOVING and before.is_moving)
     if not is_sure or record.phase not in (Phase.START, Phase.CANCEL):
         return Act.NOTHING
@@ -175,7 +176,7 @@ def next_step(
 ) -> Step:
     """looks       how many looks in a row have seen this, all of them with this `is_settled`
     before      what the look before has seen
-    is_settled  whether nothing that was told about this partition may still arrive
+    is_settled  whether nothing that was sent about this partition may still arrive
     no_restore  why the cluster would refuse an Alter to the original replicas (`kraft_refusals`)
     """
     assert record.phase is not None
@@ -188,7 +189,7 @@ def next_step(
     if then.outcome is not None:
         return Step(None, outcome=then.outcome, reason=_reason(record.phase, found, then.outcome))
     if seen.never_ends:
-        return Step(_told_again(record), Act.CANCEL)
+        return Step(_sent_again(record), Act.CANCEL)
     if then.act is Act.RESTORE and no_restore:
         return Step(None, outcome=Outcome.CANCELLED, reason=f"the replicas stay {list(seen.replicas)}: {no_restore}")
     if then.act is Act.SEND and found in IN_FLIGHT and would_never_end(seen, record.terms.target):
@@ -211,7 +212,7 @@ def _took_away(seen: SeenPartition, target: Replicas) -> bool:
     return bool(seen.removing) and seen.target == target
 
 
-def _told_again(record: MoveRecord) -> MoveRecord:
+def _sent_again(record: MoveRecord) -> MoveRecord:
     """After a cancel of its own, which leaves an order of its own."""
     if record.phase in (Phase.CANCEL, Phase.RESTORE) or record.replaces is not None:
         return record
@@ -227,7 +228,7 @@ def _next_record(record: MoveRecord, seen: SeenPartition, found: Sighting, then:
 
 
 def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:
-    """What it replaces besides was never told, or has had no effect."""
+    """What else it replaces was never sent, or has had no effect."""
     if found is Sighting.AT_FORMER_TARGET:  # that has ended first
         return replace(record, original=seen.replicas, retained=(), replaces=None)
     if record.replaces is None or found is Sighting.AT_ORIGINAL:
@@ -247,7 +248,7 @@ def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:
 
 def would_never_end(seen: SeenPartition, target: Replicas) -> bool:
     """Whether an Alter to this target would leave a replica both adding and removing. KRaft replaces the adding
-    replicas of a move in flight only by others; so a target that drops some and adds none is told after a cancel."""
+    replicas of a move in flight only by others; so a target that drops some and adds none is sent after a cancel."""
     return not set(seen.adding) <= set(target) and set(target) <= set(seen.replicas)
 
 

@@ -32,8 +32,8 @@ class SeenPartition(NamedTuple):
 
 class Sighting(Enum):
     """In flight: to OURS, the target of the record; to FORMER, what it replaces; BACK to the original replicas; or to
-    the target of OTHERS. At rest: with the target (or that of what it replaces), with the original replicas, with
-    them in another order or with those of a former target beside them, or ELSEWHERE. GONE: no such partition.
+    the target of OTHERS. At rest: with the target (or that of what it replaces), with the original replicas, with them
+    in another order or together with those of a former target, or ELSEWHERE. GONE: no such partition.
     """
 
     OURS = auto()
@@ -91,7 +91,8 @@ def _at_rest(record: MoveRecord, at: Replicas) -> Sighting:
 
 def _is_around_original(record: MoveRecord, at: Replicas) -> bool:
     """Whether a cancel leaves these: KRaft's has an order of its own, and keeps what former targets have added. Without
-    a former move in flight nothing but others gives them before the first Alter."""
+    a former move in flight, only others can have given the partition these before the first Alter.
+    """
     if record.phase is Phase.START and record.replaces is None:
         return False
     added = chain.from_iterable(former.terms.target for former in former_moves(record))

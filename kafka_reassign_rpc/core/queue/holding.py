@@ -1,4 +1,4 @@
-"""Moves of the queue that are held: they start only once somebody has released them.
+"""Moves of the queue that are held: they start only once they are released.
 
 A hold concerns the moves that wait when it is decided: brokers cannot pause a copy and keep what they have got. A held
 move keeps its place, and starts only from the replicas from which it led. After an absence (`core.failover.absence`)
@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 LONGEST_REASON = 200
 LONGEST_WHO = 500
-"""Characters of both that are kept: they stand with each move."""
+"""Characters of both that are kept: each move has them."""
 
 
 class Selection(msgspec.Struct, frozen=True):

@@ -26,10 +26,10 @@ def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
         return None
     found = times.at(windows, now_ms)
     terms = windows.otherwise if found.window is None else found.window.terms
-    return WindowNow(text, _told(found, terms), terms, found.until)
+    return WindowNow(text, _meaning(found, terms), terms, found.until)
 
 
-def _told(found: times.Found, terms: Terms) -> str:
+def _meaning(found: times.Found, terms: Terms) -> str:
     until = "" if found.until is None else f" until {utc_time(found.until)} UTC"
     where = "outside of windows" if found.window is None else f"in the window {found.window.text}"
     rate = "" if terms.rate is None else f", throttle leases and repairs have {size(terms.rate)}/s"

@@ -34,7 +34,7 @@ _IP_QUOTAS: Mapping[str, int | None] = {"connection_creation_rate": _INT}
 QUOTA_NAMES = _CLIENT_QUOTAS.keys() | _IP_QUOTAS.keys()
 
 _EPSILON = 1e-6
-"""Kafka takes a value so close to a whole number for that number."""
+"""Kafka takes a value this close to a whole number for that number."""
 
 
 class FilterComponent(NamedTuple):

@@ -1,7 +1,7 @@
 """Connection quotas (KIP-402, KIP-612), per second: SocketServer.ConnectionQuotas (Kafka 3.9).
 
 A connection beyond the rate of the server or listener waits, with all behind it on that listener. One beyond the rate
-of its address is held and then closed, and counts for nobody.
+of its address is held and then closed, and does not count.
 """
 
 from collections.abc import Mapping

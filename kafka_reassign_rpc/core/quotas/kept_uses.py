@@ -1,4 +1,4 @@
-"""What users and clients have used, in bounded memory: nobody can make the server forget what others have used.
+"""What users and clients have used, in bounded memory: no client can make the server forget what others have used.
 
 A client may bring a new client id with each request. If memory is full, its user's oldest entry goes; a user without
 entries takes the place of the oldest of all.
@@ -17,7 +17,7 @@ class KeptUses(Generic[V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[Sharers, V] = OrderedDict()
-        """The one that was used least recently comes first; so it is among those of a user."""
+        """The one that was used least recently comes first, also among those of a user."""
         self._of_users: dict[str | None, OrderedDict[Sharers, None]] = {}
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ _PERCENT_OF_NS = 100 / 1_000_000_000
 
 
 class RequestUse:
-    """Of all who share a quota. Times are ms of any clock that never goes back."""
+    """The use of all who share a quota. Times are ms of any clock that never goes back."""
 
     __slots__ = ("_bound", "_rate")
 

@@ -51,7 +51,7 @@ class WindowedRate:
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
         """How long until the rate is down at `bound` per second, at most one window. As in Kafka, a negative bound
-        delays nobody.
+        delays no client.
         """
         if not self._samples:
             return 0

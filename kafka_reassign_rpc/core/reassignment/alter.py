@@ -144,7 +144,7 @@ def _record(partition: Partition, to: Reassigned, terms: MoveTerms, by: Requeste
 
 
 def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
-    """Kafka's ZooKeeper mode elects none (D08)."""
+    """Kafka's ZooKeeper mode elects none, and the partition stays without a leader (behaviour D08)."""
     if partition.leader in replicas:
         return partition.leader
     elected = first_electable(cluster, partition, replicas, isr)

@@ -111,7 +111,8 @@ def _invalid_target(
         error = own_replicas.refusal(cluster, target, current)
         if error is not None:
             return error
-    # Only adding replicas must be alive: existing ones may stay, change order or leave while they are down (B10).
+    # Only adding replicas must be alive: existing ones may stay, change order or leave while they are down (behaviour
+    # B10).
     adding = target if to is None else to.adding
     if adding_must_live and not all(map(cluster.is_live, adding)):
         live = sorted(filter(cluster.is_live, cluster.brokers))
@@ -155,7 +156,7 @@ def is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
     """Whether no staying replica is in sync, or only dead ones while a live in-sync replica leaves."""
     leader = partition.leader
     if (leader in isr and cluster.is_online(leader, partition)) or any_online(cluster, partition, isr):
-        return False  # the leader is asked first: mostly it stays, and a request may be about thousands of partitions
+        return False  # the leader first: it usually stays, and a request may be about thousands of partitions
     return any_online(cluster, partition, partition.isr) if isr else bool(partition.isr)
 
 

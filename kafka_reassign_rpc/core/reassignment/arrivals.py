@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 
 
 def is_compacted(cluster: Cluster, topic: str) -> bool:
-    """Cleaning shrinks the logs of leader and replica at different times: then sizes do not tell what is lacking."""
+    """Cleaning shrinks the logs of leader and replica at different times: then sizes do not show what is lacking."""
     own = cluster.topic_configs.get(topic, {}).get("cleanup.policy")
     return "compact" in (cluster.default_configs.get("log.cleanup.policy", "") if own is None else own)
 
@@ -43,14 +43,14 @@ class Arrivals:
         self._produced = 0
         self._arrived = [0] * adding
         self._known = [0] * adding
-        """The size that each has told last."""
+        """The last size that each has reported."""
         self._cut = [0] * adding
         """What retention has cut from the leader since the first sample, as far as the replica had it."""
         self._trimmed = [0] * adding
         """How much of that is cut from the replica too."""
 
     def sampled(self, now: float, leader: int, total: int, copied: Sequence[int], *, tells: bool) -> Sample:
-        """`total` and `copied`: sizes, -1: unknown. `tells`: whether sizes tell what is lacking."""
+        """`total` and `copied`: sizes, -1: unknown. `tells`: whether sizes show what is lacking."""
         change = total - self.total if leader == self._leader and total >= 0 and self.total >= 0 else 0
         self.total = self.total if total < 0 else total
         self._leader = leader
@@ -72,8 +72,8 @@ class Arrivals:
             is_known = tells and has >= 0 and self.total >= 0
             rest = self.total + self._cut[place] - has - self._trimmed[place]
             self.lacks[place] = rest if is_known else None
-        told = zip(self._arrived, copied, strict=True)
-        return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in told]))
+        sizes = zip(self._arrived, copied, strict=True)
+        return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in sizes]))
 
     @property
     def of_all(self) -> int | None:
@@ -86,10 +86,9 @@ class Arrivals:
         return None if -1 in (self.total, *self.copied) else sum([min(one, self.total) for one in self.copied])
 
     def has_of_all(self, place: int, before: int | None) -> int | None:
-        """How much of `of_all` a replica has; None: sizes do not tell.
-
-        One that holds more than its leader does not tell how much of that is old. If it lacked bytes a moment ago, it
-        may only have been asked later than its leader: it stays at what it had (`before`).
+        """How much of `of_all` a replica has; None: sizes do not show it. If it holds more than its leader, nothing
+        shows how much of that is old. If it lacked bytes a moment ago, it may only have been asked later than its
+        leader: it stays at what it had (`before`).
         """
         lacks = self.lacks[place]
         if lacks is None:

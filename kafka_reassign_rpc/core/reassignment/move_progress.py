@@ -11,8 +11,8 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     total         what each adding replica has or must get: the leader's log, and what retention has cut from it since
                   the replica has copied that
     copied        what each adding replica has of that, by broker. One whose rest is unknown is missing: its broker has
-                  not told its size, or sizes do not tell (the topic is compacted, or the replica, out of sync, holds
-                  more than its leader)
+                  not reported its size, or sizes do not show it (the topic is compacted, or the replica, out of sync,
+                  holds more than its leader)
     rate          how much arrives at all of them together
     stalled       why the move is stalled; None: it advances, waits for its share of a throttle, or is too young to say
     waits_for     its share of a throttle, with the throttle; None: it is stalled, advances, or is too young to say

@@ -60,7 +60,7 @@ class ProgressTracker:
         self._at_once = at_once
         self._followed: _Followed = {}
         self._former: _Followed = {}
-        """As of the sample before: an end may be told after a sample that has not seen the move any more."""
+        """As of the sample before: an end may be reported after a sample that no longer has the move."""
         self.sums = GroupedSums()
         self.remaining_ms: int | None = None
         self.untimed = 0
@@ -116,7 +116,7 @@ class ProgressTracker:
             if followed is None:
                 if leader is not None and event.event == catalogue.MOVE_COMPLETED:
                     self._count_unseen(event, leader)
-                    if event.copied is not None:  # a sample has told its size while it waited
+                    if event.copied is not None:  # a sample has found its size while it waited
                         for sums in self.sums.of(_group_of_end(event)):
                             sums.wait_no_more(event.copied)
                 # What has no id was decided at once, as the place of a replica before there is a log.
@@ -151,7 +151,7 @@ class ProgressTracker:
     def _count_end(self, end: Event, name: TopicPartition, copied: int | None) -> None:
         self._ended.add(name)
         one = self._followed.get(name.topic, {}).get(name.partition)
-        # An end may be told after a sample that has seen the next move of the partition.
+        # An end may be reported after a sample that has seen the next move of the partition.
         if one is not None and _id_of(one.move) == end.id:
             counted = one.former_sum if one.sampled > self.samples else one.sum
             one.sum = one.former_sum = None
@@ -196,7 +196,7 @@ class ProgressTracker:
         for counted in (self.copied_in, self.copied_out) if cluster.brokers else ():
             forget_others(counted, cluster.brokers.keys() | cluster.failed.keys())
         if not (self._followed or self.sums.all.waiting):
-            self.rates = CopyRates()  # whatever moves next is told before it has a sample
+            self.rates = CopyRates()  # the start of the next move is reported before it has a sample
             return
         there = [broker for broker in receiving if broker in cluster.brokers]
         silent = {broker for broker in there if answers.get(broker) is None}
@@ -321,7 +321,7 @@ class ProgressTracker:
         if followed.samples:
             self.observed_throughput.grown(partition.adding, arrivals.copied, copied, max(total, arrivals.total))
         elif self._unseen.pop(name, None) is not None:
-            # Counted from nothing: so much is new, however much of it is left.
+            # Counted from nothing: all of it is new, even if less of it is left now.
             self._count_copied(partition, (0,) * len(copied), copied, 0)
         is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
         tells = not is_partial and not is_compacted(cluster, name.topic)

@@ -7,7 +7,8 @@ alone    what it lacks, at the rate at which its own gap to the leader has close
 shared   what all moves of the link lack, at the rate at which all their gaps have closed: by then all are done
 
 If only one side copies at its quota, or it uses clearly more of its quota than the other, its link is the narrow one,
-and the other side needs at least the time of its own quota. Otherwise nobody can say, and the longer time counts.
+and the other side needs at least the time of its own quota. Otherwise it is not known which, and the longer time
+counts.
 """
 
 from collections import Counter, deque
@@ -19,15 +20,15 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.support.forgetting import forget_others
 
 WINDOW_S = 15.0
-"""Rates cover so many seconds, and at least two samples."""
+"""Rates cover this many seconds, and at least two samples."""
 AT_QUOTA = 2.0
 """A broker is at its quota if it copies at least the quota divided by this.
 
 Above the quota times this, the quota does not concern its moves.
 """
 CLEARLY = 1.25
-"""A side is the narrow one if it uses its quota so many times as much as the other side: with less, the longer time is
-wrong by no more than that.
+"""A side is the narrow one if it uses its quota this many times as much as the other side: with less, the longer time
+is wrong by no more than that.
 """
 
 
@@ -35,7 +36,7 @@ class Sample(NamedTuple):
     """Bytes since the first sample.
 
     produced  by how much the leader's log has grown
-    arrived   by how much each adding replica has, in their order; -1: it does not tell
+    arrived   by how much each adding replica has, in their order; -1: it does not report it
     """
 
     at: float

@@ -30,8 +30,8 @@ Answers = Mapping[int, Collection[SampledLogDir] | None]
 
 def takes_nothing_new(log_dirs: Collection[SampledLogDir] | None) -> bool | None:
     """Whether all working log dirs of a broker are cordoned, None: it does not report that."""
-    told = [one.cordoned for one in log_dirs or () if not one.error]
-    return all(told) if told and None not in told else None
+    cordoned = [one.cordoned for one in log_dirs or () if not one.error]
+    return all(cordoned) if cordoned and None not in cordoned else None
 
 
 class ToldSizes(NamedTuple):
@@ -55,7 +55,7 @@ NOT_TOLD = ToldSizes(float("-inf"))
 
 
 def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int:
-    """Bytes; -1: unknown. A broker without the replica leads no longer, or not yet. Where nobody tells who leads, the
+    """Bytes; -1: unknown. A broker without the replica leads no longer, or not yet. Where the leader is not known, the
     largest of the old replicas counts.
     """
     leaders = [partition.leader] if partition.is_described else partition.sources

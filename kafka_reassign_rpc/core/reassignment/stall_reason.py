@@ -5,8 +5,8 @@ added and removed    a replica is both: KRaft 4.3 and 4.4 never end such a move
 dead                 an adding broker is not there
 cordoned             all log dirs of an adding broker are cordoned, and it has no replica yet (Kafka 4.3)
 log dir              that of the replica failed or has less room than is to come; before it has one: any of the broker
-no leader            nobody leads
-no answer            the leader or an adding broker does not tell its sizes
+no leader            no replica leads
+no answer            the leader or an adding broker does not report its sizes
 never in sync        all is copied, and the replica still does not join the ISR
 sick unchanged       all adding replicas are in sync, and one that stays is not. Moves wait for it up to Kafka 4.2, and
                      from 4.3 on where they add fewer replicas than they remove (KAFKA-19975)
@@ -73,7 +73,7 @@ class _Copy(NamedTuple):
     too_low       the throttle lets through no more than is produced
     is_limited    so it does, and all of that arrives, here or at other replicas
     is_small      the throttle lets through less than a batch
-    may_have_all  sizes do not tell what it lacks
+    may_have_all  sizes do not show what it lacks
     """
 
     broker: int
@@ -99,7 +99,7 @@ class StallReason:
         link_rates: LinkRates,
         stands_s: float,
     ) -> None:
-        """`stands_s`: seconds since the move has advanced."""
+        """`stands_s`: seconds since the move last advanced."""
         self._name = name
         self._partition = partition
         self._cluster = cluster
@@ -116,10 +116,10 @@ class StallReason:
         self._seconds = self._last.at - self._first.at
         self._produced = self._last.produced - self._first.produced
         self._leaders = (partition.leader,) if partition.is_described else ()
-        """The leader, where anybody tells it. Where nobody tells the ISR, every adding replica counts as late."""
+        """The leader, where it is known. Where the ISR is not known, every adding replica counts as late."""
 
     def found(self) -> str | None:
-        """None: it waits for its turn alone."""
+        """None: it only waits for its turn."""
         why = _first(
             self._added_and_removed,
             self._dead,
@@ -142,7 +142,7 @@ class StallReason:
             self._too_slow,
         )
         found = [one for effect in effects if (one := effect(standing)) is not None]
-        return "; ".join(text for _, text in sorted(found)) or "no progress, for no reason that shows"
+        return "; ".join(text for _, text in sorted(found)) or "no progress, and no reason for it can be seen"
 
     def share(self) -> str | None:
         """What a move waits for that has no reason."""

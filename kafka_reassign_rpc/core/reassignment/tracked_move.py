@@ -28,7 +28,7 @@ class TrackedMove:
         self.samples = Samples()
         self.arrivals = Arrivals(len(partition.adding), partition.leader)
         self.since = since
-        """What was asked before tells of a former move of the partition."""
+        """An answer to an earlier question is about a former move of the partition."""
         self.advanced_at = now
         self.in_sync = 0
         self.figures = MoveProgress(adding=partition.adding)
@@ -40,7 +40,9 @@ class TrackedMove:
         """The number of that sample."""
 
     def has_news(self, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
-        """Whether all of its brokers have told their sizes since its last sample. Nobody waits for one that is gone."""
+        """Whether all of its brokers have reported their sizes since its last sample. A broker that is gone is not
+        waited for.
+        """
         since = self.samples.last.at if self.samples else float("-inf")
         from_ = (partition.leader,) if partition.is_described else partition.sources
         asked = [told.get(broker, NOT_TOLD) for broker in (*from_, *partition.adding) if broker in cluster.brokers]

@@ -54,7 +54,7 @@ FOR_APPROVAL = "for approval"
 
 
 def why_not_started(move: WaitingMove) -> str | None:
-    """For people, who keeps a waiting move from starting, or that it waits `FOR_APPROVAL`, or None."""
+    """In words for people: who keeps a waiting move from starting, or that it waits `FOR_APPROVAL`; or None."""
     if move.held is not None:
         return held_text(move.held)
     return None if move.unapproved is None else f"{FOR_APPROVAL}{since_text(move.unapproved)}"

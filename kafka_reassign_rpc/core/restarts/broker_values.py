@@ -1,7 +1,7 @@
 """Configs of brokers that brokers accept and cannot live with: the rules of the table for them.
 
 `later_trouble` judges what is in force, so that it counts where a value comes from. The first rule that is broken is
-told.
+reported.
 """
 
 import math
@@ -111,7 +111,7 @@ def _lags(_current: Props, new: Props) -> str | None:
 
 
 def _rates(_current: Props, new: Props) -> str | None:
-    """BrokerConfigHandler reads them as they stand; ConfigDef, which judges a request, trims them."""
+    """BrokerConfigHandler reads them as they are stored; ConfigDef, which judges a request, trims them."""
     for name in THROTTLE_RATES:
         if name in new and integer(new[name], _INT64) is None:
             return f'{name} is "{shortened(new[name])}", with more than the digits of a number'
@@ -151,7 +151,7 @@ def _pause(_current: Props, new: Props) -> str | None:
 
 
 def _memory(current: Props, new: Props) -> str | None:
-    """Nobody tells how much memory a broker has: what it has now, or by default, is known to fit."""
+    """A broker does not report how much memory it has: what it uses now, or by default, is known to fit."""
     if not _cleaners(new):
         return None
     for name in (DEDUPE_BYTES, IO_BUFFER):

@@ -1,5 +1,5 @@
-"""Names, quotas, credentials and addresses of clients: the rules of the table for them. Brokers read them as they
-stand, with Java's parsers; a migration reads them with other ones.
+"""Names, quotas, credentials and addresses of clients: the rules of the table for them. Brokers read them as they are
+stored, with Java's parsers; a migration reads them with other ones.
 """
 
 import re

@@ -18,7 +18,7 @@ class Victim(StrEnum):
 class Ending(NamedTuple):
     """`name` and `subject`, the word of the finding, stay the same from version to version.
 
-    source    where the value stands
+    source    where the value is stored
     bad       which value, with an example
     read_by   Kafka's class
     victims   whom it hits

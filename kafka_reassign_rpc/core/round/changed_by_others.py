@@ -59,7 +59,7 @@ def _is_changed(known: Partition, read: Partition) -> bool:
 
 
 def is_believable(known: Partition, read: Partition) -> bool:
-    """Whether the ISR that was read can be true beside the known one: no controller and no broker writes one without
+    """Whether the ISR that was read can be true, given the known one: no controller and no broker writes one without
     any replica of the partition."""
     holders = {*read.replicas, *read.pending_deletion, *known.replicas, *known.pending_deletion}
     return not known.isr or read.isr == known.isr or not holders.isdisjoint(read.isr)
@@ -78,7 +78,7 @@ def with_former_state(read: Partition, former: Partition, *, is_repaired: bool =
 
     If the state is missing, older or impossible, brokers go on with what they know: its leader and ISR are the truth.
     Where another topic has had the name meanwhile, brokers have stopped these replicas in one more leader epoch
-    (`request_builders.follow`). `is_repaired`: the state could not be read until somebody wrote this one by hand.
+    (`request_builders.follow`). `is_repaired`: the state could not be read until this one was written by hand.
     """
     believable = is_believable(former, read)
     is_older = _has_older_state(former, read) or (is_repaired and read.leader_epoch <= former.leader_epoch)
@@ -115,18 +115,17 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
 
 
 def put_back(read: Partition) -> Partition:
-    """Raises the epochs of a state that somebody has restored and whose former value this term does not know.
-
-    Otherwise the next leader would skip LeaderAndIsr, and nobody would lead or ask for an ISR. The leader epoch rises
-    half as much: it alone tells of this where the state vanishes again and comes back under another controller, since
-    the partition epoch is the znode's version. It stays below that, as `is_put_back` has it.
+    """Raises the epochs of a state that was restored and whose former value this term does not know. Otherwise the next
+    leader would skip LeaderAndIsr, and no replica would lead or ask for an ISR. The leader epoch rises half as much: it
+    alone shows this where the state vanishes again and comes back under another controller, since the partition epoch
+    is the znode's version. It stays below that, as `is_put_back` has it.
     """
     seen = max(read.partition_epoch, read.leader_epoch)  # each leader epoch was a change
     return with_higher_epochs(read, seen + UNKNOWN_CHANGES // 2, seen + UNKNOWN_CHANGES)
 
 
 def is_put_back(read: Partition) -> bool:
-    """Whether somebody has restored the state, as far as that shows: each leader epoch was a write of it, but the znode
+    """Whether the state was restored, as far as that shows: each leader epoch was a write of it, but the znode
     has had fewer.
 
     Leader epochs that rose twice in one round look the same, and higher epochs do them no harm. A copy of another
@@ -140,7 +139,7 @@ def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition 
     replicas until the target has caught up.
 
     Without `former`, the value before the change, only the state shows whether they are good: if it names a leader,
-    nobody has stopped them. A stock controller names none once it has dropped all that was in sync and deleted the logs
+    they were not stopped. A stock controller names none once it has dropped all that was in sync and deleted the logs
     (at a cancel).
     """
     isr, replicas = partition.isr, (*partition.replicas, *partition.pending_deletion)

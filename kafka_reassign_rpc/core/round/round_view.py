@@ -238,7 +238,7 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
 
     def refusal(self, change: PartitionChange) -> KafkaError | None:
-        """Why whoever carries changes out would not carry this one out."""
+        """Why the cluster, which carries changes out in front of KRaft, would not carry this one out."""
         del change
         return None
 

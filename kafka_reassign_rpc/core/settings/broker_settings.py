@@ -124,7 +124,7 @@ def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
     return "" if of_brokers and all(of_brokers) else None
 
 
-def lets_anybody_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
+def lets_all_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
     """Whether no broker that has answered has an authorizer; None: none has answered."""
     answered = [one for one in of_brokers if one]
     return not any(AUTHORIZER in one for one in answered) if answered else None

@@ -20,8 +20,8 @@ APPROVAL = "self.healing.approval"
 NO_APPROVAL, APPROVAL_REQUIRED = APPROVALS = ("none", "required")
 
 GRACE_MS = 30_000
-"""However old a failure is, a controller repairs the broker only after it has itself missed it for so long, and so long
-after too many brokers were gone.
+"""However old a failure is, a controller repairs the broker only after it has itself missed it for this long, and this
+long after too many brokers were gone.
 """
 
 MAX_INTERVAL_MS = 10**14
@@ -157,7 +157,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
             APPROVAL,
             word(*APPROVALS),
             "Whether a repair that self-healing has queued waits for `kafka-reassign heal --approve`: `none` or"
-            " `required`. What waits for approval goes on to wait where this is changed to `none`.",
+            " `required`. What already waits for approval still needs it after a change to `none`.",
             "|".join(APPROVALS),
             if_invalid=APPROVAL_REQUIRED,
         ),

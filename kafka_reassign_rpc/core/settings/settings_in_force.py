@@ -3,7 +3,7 @@
 
 A setting has the value of all servers, else that among the brokers' defaults, else the server's own. Up to version 0.1
 `/config/brokers/<default>` held the settings. Brokers take unknown names there for secrets, so that stock tools refuse
-to change any default beside them. This version still reads them, and warns.
+to change any other default there. This version still reads them, and warns.
 
 Time passes outside of decisions, so a duty reports what the windows of now are (`core.queue.window_now`). Until it has
 judged a new text, no waiting move starts, since a window keeps moves away.
@@ -42,20 +42,19 @@ class WindowNow(msgspec.Struct, frozen=True):
     """What `reassignment.windows` means at present.
 
     text    the setting from which it was judged
-    told    what holds, in words for people
+    meaning what holds, in words for people
     until   when that changes, ms since 1970; None if not within a week
     """
 
     text: str
-    told: str
+    meaning: str
     terms: Terms
     until: int | None
 
 
 class SettingsInForce(ReassignmentSettings, frozen=True, kw_only=True):
-    """The settings themselves, but for what follows from others:
-
-    caps          of the window that holds, else of the settings; `core.healing.brake` may take `repairs` away
+    """The settings themselves, except what follows from others: caps          of the window that holds, else of the
+    settings; `core.healing.brake` may take `repairs` away
     problems      what is wrong with the texts of settings, by their names
     disabled_by   why no reassignment may start; None: they are enabled
     window        what `windows` means now; None without windows
@@ -171,8 +170,8 @@ def notices(settings: Mapping[str, str], own_in_defaults: Mapping[str, str]) -> 
     for name, value in sorted(own_in_defaults.items()):
         old, new = shortened(value), settings.get(name)
         if new is None:
-            yield f"{name}={old} holds, but stands in {IN_DEFAULTS}, which a later version does not read"
+            yield f"{name}={old} holds, but is set in {IN_DEFAULTS}, which a later version does not read"
         elif new == value:
-            yield f"{name}={old} of {IN_DEFAULTS} is superfluous: it stands in {SETTINGS_ZNODE}, too"
+            yield f"{name}={old} of {IN_DEFAULTS} is superfluous: {SETTINGS_ZNODE} has it, too"
         else:
             yield f"{name}={shortened(new)} of {SETTINGS_ZNODE} holds; {old} of {IN_DEFAULTS} has no effect"

@@ -6,7 +6,7 @@ partition.py                    `MoveTerms`, `Partition`, and the `MoveRecord` o
 broker.py                       `Broker`, and the `Endpoint`s where it is reached
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no store holds
-kraft_facts.py                  what a cluster in KRaft mode reports of its brokers beside its metadata
+kraft_facts.py                  what a cluster in KRaft mode reports of its brokers besides its metadata
 failed_log_dirs.py              what is recorded of a broker that has lost log dirs
 former_partitions.py            partitions that others have taken out of the store, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition

@@ -60,13 +60,13 @@ class Cluster(msgspec.Struct):
     failed: dict[int, int] = {}
     """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
     failed_log_dirs: dict[int, FailedLogDirs] = {}
-    """Brokers that have lost log dirs, and with them replicas. While such a broker is away, nobody knows more."""
+    """Brokers that have lost log dirs, and with them replicas. While such a broker is away, nothing more is known."""
     records_with_children: frozenset[TopicPartition] = frozenset()
-    """Partitions whose move record has children of somebody else, even without content: the controller empties it when
+    """Partitions whose move record has children that others made, even without content: the controller empties it when
     the move ends, and the next move is written into it.
     """
     failures_with_children: frozenset[int] = frozenset()
-    """Failed brokers whose znode has children of somebody else: ZooKeeper does not delete it, so the controller empties
+    """Failed brokers whose znode has children that others made: ZooKeeper does not delete it, so the controller empties
     it.
     """
     log_dirs_with_children: frozenset[int] = frozenset()
@@ -91,7 +91,7 @@ class Cluster(msgspec.Struct):
         self.derive_settings()
 
     def derive_settings(self) -> None:
-        """Whoever writes what settings come from calls it at once (`core.settings.settings_in_force`)."""
+        """A writer that changes what settings come from calls it at once (`core.settings.settings_in_force`)."""
         soft = self.soft
         soft.in_force = derived(
             (self.settings, self.default_configs),
@@ -142,7 +142,7 @@ class Cluster(msgspec.Struct):
         return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
-        """Whether one of our servers has this id, and no broker: then nobody will ever hold a replica under it."""
+        """Whether one of our servers has this id, and no broker: then no broker will ever hold a replica under it."""
         return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:
@@ -150,7 +150,7 @@ class Cluster(msgspec.Struct):
         return self.is_live(replica) and replica not in partition.offline
 
     def is_lost(self, replica: int, partition: Partition) -> bool:
-        """Nobody reads or writes it any more."""
+        """No client can read or write it any more."""
         return replica not in self.brokers or replica in partition.offline
 
     @property

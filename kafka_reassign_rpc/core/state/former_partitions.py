@@ -1,8 +1,8 @@
 """What this controller last knew of partitions that others have removed from ZooKeeper or changed there.
 
 A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers go on with its logs,
-since somebody may restore the znodes. Restored states may be older than what brokers know, or missing: without the
-former values a partition would get a leader that is not in sync, and epochs that brokers refuse.
+since the znodes may be restored. Restored states may be older than what brokers know, or missing: without the former
+values a partition would get a leader that is not in sync, and epochs that brokers refuse.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -41,9 +41,7 @@ class FormerPartitions:
         self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
-        """A value that is kept already stays, since nothing was decided. `is_reported`: somebody has reported the
-        loss.
-        """
+        """A value that is kept already stays, since nothing was decided. `is_reported`: the loss was reported."""
         kept = self._topics.get(topic.name)
         if kept is None or kept.id != topic.id:
             self._give_up(topic.name)
@@ -80,7 +78,7 @@ class FormerPartitions:
             self.repaired(now, index)
 
     def repaired(self, topic: Topic, index: int) -> None:
-        """Somebody has repaired its state, perhaps from a backup: whatever its version, only a higher leader epoch
+        """Its state was repaired, perhaps from a backup: whatever its version, only a higher leader epoch
         makes it newer than a value that is kept."""
         if index in self.of(topic):
             self._repaired.setdefault(topic.name, set()).add(index)
@@ -98,7 +96,7 @@ class FormerPartitions:
         return None if kept is None else kept.id
 
     def has_other(self, topic: Topic) -> bool:
-        """Whether another topic of the same name has vanished. Nobody has decided that its logs may go."""
+        """Whether another topic of the same name has vanished. No decision was made that its logs may go."""
         kept = self._topics.get(topic.name)
         return kept is not None and kept.id != topic.id
 

@@ -1,4 +1,4 @@
-"""What a cluster in KRaft mode reports of its brokers beside its metadata."""
+"""What a cluster in KRaft mode reports of its brokers besides its metadata."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ class KRaftFacts(msgspec.Struct, frozen=True):
 
     fenced    brokers that are registered and fenced (DescribeCluster from Kafka 4.0): they lead nothing and join no ISR
     quiet_s   seconds since each broker has fetched the metadata, by the clock of the controller (DescribeQuorum)
-    eligible  the eligible leader replicas (KIP-966) of partitions that nobody leads
+    eligible  the eligible leader replicas (KIP-966) of partitions without a leader
     no_cordoned_target  whether the cluster refuses a target that names a cordoned broker, also one that stays (4.4,
                         KAFKA-20832)
     """
@@ -36,7 +36,7 @@ class LostQuorum(msgspec.Struct, frozen=True):
     answering  these brokers
     dead       nodes that do not answer, and brokers that were lost before: since when, ms since 1970; -1: unknown
     since      when an active controller was heard last; -1: unknown
-    voters     of the quorum, as they were told last; empty: unknown
+    voters     of the quorum, as they were last reported; empty: unknown
     """
 
     answering: Sequence[int]

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.throttle_leases import Lease
 NO_LEADER = -1
 """No live in-sync replica can lead."""
 LEADER_UNKNOWN = -3
-"""To whoever only looks: nobody tells leader and ISR. (-2 is Kafka's LeaderDuringDelete.)"""
+"""In a view of a client, to which leader and ISR are not reported. (-2 is Kafka's LeaderDuringDelete.)"""
 
 
 RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
@@ -31,7 +31,7 @@ class MoveTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason              the words of the sender of the target
     throttle            bytes/s of the throttle lease (`core.state.throttle_leases`); 0: no lease; None: not said, then
                         a move in flight keeps its own and any other has none
-    lifts               the lease replaces a stricter standing rate
+    lifts               the lease replaces a stricter rate that is set already
     moves_per_broker    in the queue: the move's own cap on the moves in flight that each of its brokers receives and
                         that its leader sends; None: it has none
     expected            the only replicas from which the move starts; None: any
@@ -88,7 +88,7 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     In front of KRaft:
 
-    phase         None in ZooKeeper mode, where a decided move needs nobody else
+    phase         None in ZooKeeper mode, where a decided move depends on no other controller
     replaces      in START: the move in flight that gets this target
     cancelled_by  in CANCEL and RESTORE: who asked, None: the controller itself
     """

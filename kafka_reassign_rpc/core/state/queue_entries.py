@@ -65,7 +65,7 @@ class QueuePart(msgspec.Struct, frozen=True):
     size            bytes of its data
     unreadable      it stays as it is: only its author knows what it should be
     needs_rewrite   some of its content is invalid, so the controller rewrites it
-    has_children    a part below the root has children of somebody else: it is emptied, and its number stays in use
+    has_children    a part below the root has children that others made: it is emptied, and its number stays in use
     """
 
     root: str
@@ -101,7 +101,7 @@ class Queue:
     topics                the place of each waiting move, by topic and partition
     names                 names of partitions by the numbers of their moves
     superseded            by path: entries that another part repeats
-    roots_with_children   roots that ZooKeeper does not delete, since they have children of somebody else
+    roots_with_children   roots that ZooKeeper does not delete, since they have children that others made
     waiting               what they wait for; not durable
     """
 

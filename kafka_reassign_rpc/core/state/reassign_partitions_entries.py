@@ -27,8 +27,8 @@ class BatchZnode(msgspec.Struct, frozen=True):
     version         its zkVersion
     unreadable      it stays as it is: only its author knows what it should be
     needs_rewrite   some of its content is invalid, so the controller rewrites it
-    has_children    ZooKeeper does not delete it, since it has children of somebody else
-    stripped        entries whose original replicas somebody has removed during the move
+    has_children    ZooKeeper does not delete it, since it has children that others made
+    stripped        entries whose original replicas others have removed during the move
     waiting         number of entries that wait because reassignments are disabled
     lacks_room      entries wait because their original replicas would not fit into the znode
     room            bytes that may be added to it

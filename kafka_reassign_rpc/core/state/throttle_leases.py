@@ -11,7 +11,7 @@ NO_RATE = -1
 
 
 class Lease(NamedTuple):
-    """`rate`: bytes/s on each of its brokers. If it `lifts`, it replaces a stricter standing rate."""
+    """`rate`: bytes/s on each of its brokers. If it `lifts`, it replaces a stricter rate that is set already."""
 
     rate: int
     sources: tuple[int, ...]
@@ -45,7 +45,7 @@ class ThrottledReplicas:
 
 
 NOTHING = ThrottledReplicas()
-"""A topic without leases; shared, so nobody may add to it."""
+"""A topic without leases; shared, so nothing may be added to it."""
 
 
 def entries(partition: int, brokers: Collection[int]) -> Iterator[str]:

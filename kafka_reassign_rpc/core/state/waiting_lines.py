@@ -67,7 +67,7 @@ class WaitingLines:
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     orphans     moves whose topic was deleted
-    aside       held moves that stand in no line; other held moves leave theirs when their turn comes
+    aside       held moves that are in no line; other held moves leave theirs when their turn comes
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class WaitingLines:
         heappush(self.fresh, serial)
 
     def take_back(self, serial: int) -> None:
-        """The move was released. One that still stands in a line does not join another."""
+        """The move was released. One that is still in a line does not join another."""
         if serial in self.aside:
             self.aside.discard(serial)
             self.join(serial)
@@ -109,7 +109,7 @@ class WaitingLines:
         place, cap = line
         waited = self.blocked[cap].pop(place)
         if not self.blocked[cap]:
-            del self.blocked[cap]  # each cap that clients think of has lines of its own
+            del self.blocked[cap]  # each cap that a client sets has lines of its own
         return waited
 
     def orphan(self, serials: Iterable[int]) -> None:

@@ -12,7 +12,7 @@ moves             each move
 waiting           why a waiting move waits
 brokers           each broker
 departures        whether brokers may go
-controller_state  beside the document: when the controller was elected, brokers with a lease or in controlled shutdown
+controller_state  besides the document: when the controller was elected, brokers with a lease or in controlled shutdown
 partitions        any partition, whether it moves or not
 partition_health  how many partitions lack in-sync replicas or a leader
 own_certificates  who would take a server's certificates, and when they end

@@ -18,9 +18,9 @@ class Throttle(msgspec.Struct, frozen=True):
     by: Annotated[
         Literal["lease", "config", "default"] | None,
         about(
-            "`lease`: the controller has set it for moves, and removes it after them; `config`: somebody else has;"
-            " `default`: somebody has for all brokers (those before Kafka 3.9 do not heed it); null: not known, since"
-            " only the controller can tell its leases"
+            "`lease`: the controller has set it for moves, and removes it after them; `config`: set by others for the"
+            " broker; `default`: set by others for all brokers (those before Kafka 3.9 do not heed it); null: not"
+            " known, since only the controller knows its leases"
         ),
     ]
 
@@ -35,7 +35,7 @@ class FailedLogDir(msgspec.Struct, frozen=True):
 class Disk(msgspec.Struct, frozen=True):
     """The log dirs of a broker, all their replicas included, moving or not."""
 
-    at: Annotated[int, about("when the broker told")]
+    at: Annotated[int, about("when the broker reported this")]
     replicas: Annotated[int | None, about("what its replicas take")]
     capacity: Annotated[int | None, about("of the volumes of its log dirs that work; null: brokers before Kafka 3.3")]
     free: Annotated[int | None, about("of the same volumes")]
@@ -45,7 +45,7 @@ class Disk(msgspec.Struct, frozen=True):
 class MayGo(msgspec.Struct, frozen=True):
     """Whether a broker, or all brokers of a rack, may be stopped now."""
 
-    may_go: Annotated[bool | None, about("null: it cannot be told")]
+    may_go: Annotated[bool | None, about("null: not known")]
     why_not: Annotated[Sequence[str], about("what speaks against it")]
     meanwhile: Annotated[Sequence[str], about("what to know although they may go")]
 
@@ -55,7 +55,7 @@ class BrokerStatus(msgspec.Struct, frozen=True):
 
     id: int
     alive: Annotated[bool, about("whether it is registered")]
-    shutting_down: Annotated[bool | None, about("whether it is in controlled shutdown; null: `watch` cannot tell")]
+    shutting_down: Annotated[bool | None, about("whether it is in controlled shutdown; null: `watch` does not know")]
     rack: str | None
     rate_in: Annotated[int | None, about("how fast moves copy to it")]
     rate_out: Annotated[
@@ -67,18 +67,19 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     leaders: Annotated[int | None, about("partitions that it leads")]
     under_replicated: Annotated[int | None, about("those of them that are under-replicated, as its own metric says")]
     out_of_sync: Annotated[int | None, about("its replicas that are not in the ISR, without those that a move adds")]
-    disk: Annotated[Disk | None, about("null: it has not told yet. Brokers are asked while somebody looks")]
+    disk: Annotated[Disk | None, about("null: it has not answered yet. Brokers are asked while somebody looks")]
     cordoned: Annotated[
         bool | None,
         about(
-            "whether it gets no new replica (KIP-1066); null: not known, as `watch` is told by brokers with moves from"
+            "whether it gets no new replica (KIP-1066); null: not known, as `watch` learns it from brokers with moves"
+            " from"
             " Kafka 4.3 on"
         ),
     ] = None
     throttles_known: Annotated[bool, about("whether its throttles are known; `watch` may not see them")] = True
     throttles_at: Annotated[
         int | None,
-        about("when `watch` was last told its throttles; null: it never was, or the server that answers sets them"),
+        about("when `watch` last read its throttles; null: it never has, or the server that answers sets them"),
     ] = None
     departure: Annotated[
         MayGo | None, about("whether it may be stopped now; null: it is gone, or `watch` cannot tell")
@@ -116,7 +117,7 @@ class RoomLeft(msgspec.Struct, frozen=True):
     enough: Annotated[bool | None, about("null: not known")]
     needed_bytes: int | None
     free_bytes: Annotated[int | None, about("on brokers that may get replicas")]
-    not_told: Annotated[Sequence[int], about("the first brokers that have not told their bytes")]
+    not_told: Annotated[Sequence[int], about("the first brokers that have not reported their bytes")]
 
 
 class Losses(msgspec.Struct, frozen=True):
@@ -127,7 +128,7 @@ class Losses(msgspec.Struct, frozen=True):
     below_min_isr: Annotated[
         LostPartitions, about("an in-sync replica goes, and those that stay are fewer than `min.insync.replicas`")
     ]
-    under_replicated: Annotated[LostPartitions, about("all replicas are in sync now, and then not any more")]
+    under_replicated: Annotated[LostPartitions, about("all replicas are in sync now, and then no longer")]
     lost_rack: Annotated[LostPartitions, about("in-sync replicas are in fewer racks then")]
     no_place: Annotated[LostPartitions, about("they have more replicas than brokers are left that may get one")]
     unknown: Annotated[LostPartitions, about("their state cannot be read")]
@@ -141,7 +142,7 @@ class Departure(msgspec.Struct, frozen=True):
     counted_at: Annotated[int, about("when the partitions were looked at: less often in a large cluster")]
     brokers: Annotated[Sequence[int], about("those that would go, 100 of them at most")]
     strangers: Annotated[Sequence[int], about("those of them that are not registered and hold nothing: mistakes?")]
-    may_go: Annotated[bool | None, about("null: it cannot be told")]
+    may_go: Annotated[bool | None, about("null: not known")]
     why_not: Annotated[Sequence[str], about("what speaks against it")]
     meanwhile: Annotated[Sequence[str], about("what to know although they may go")]
     departure: Losses

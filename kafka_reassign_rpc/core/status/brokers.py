@@ -73,7 +73,7 @@ def brokers_of(
 ) -> Generator[None, None, Brokers]:
     """`closed`, `hidden`, `knows_leases` and `throttles_at`: as in `TermView`."""
 
-    def told(count: int) -> int | None:
+    def if_known(count: int) -> int | None:
         return None if hidden else count
 
     def throttle(broker: int, name: str) -> Throttle | None:
@@ -95,11 +95,11 @@ def brokers_of(
                 rate_out=None if hidden and moves else rate_out,
                 throttle_in=throttle(broker, FOLLOWER_RATE),
                 throttle_out=throttle(broker, LEADER_RATE),
-                replicas=told(counts.replicas[broker]),
-                leaders=told(counts.leaders[broker]),
+                replicas=if_known(counts.replicas[broker]),
+                leaders=if_known(counts.leaders[broker]),
                 cordoned=broker in by_config or (False if closed is None else closed.get(broker)),
-                under_replicated=told(counts.under_replicated[broker]),
-                out_of_sync=told(counts.out_of_sync[broker]),
+                under_replicated=if_known(counts.under_replicated[broker]),
+                out_of_sync=if_known(counts.out_of_sync[broker]),
                 disk=None if registered is None else _disk(disks.get(broker)),
                 throttles_known=broker not in silent,
                 throttles_at=throttles_at.get(broker),
@@ -109,18 +109,18 @@ def brokers_of(
 
 
 def with_departures(found: Brokers, answers: Answers | None) -> Generator[None, None, Brokers]:
-    """`answers` None: nobody knows."""
+    """`answers` None: not known."""
     if answers is None:
         return found
-    told = []
+    judged = []
     for one in found.brokers:
-        told.append(replace(one, departure=answers.of_broker(one.id)))
+        judged.append(replace(one, departure=answers.of_broker(one.id)))
         yield
     racks = []
     for rack in answers.racks():
         racks.append(rack)
         yield
-    return replace(found, brokers=told, racks=racks)
+    return replace(found, brokers=judged, racks=racks)
 
 
 def _disk(found: BrokerDisk | None) -> Disk | None:

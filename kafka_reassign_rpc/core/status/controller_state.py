@@ -16,7 +16,7 @@ class BrokerState(msgspec.Struct, frozen=True):
 
 
 class ControllerState(msgspec.Struct, frozen=True):
-    """What the controller answers about itself and about brokers, beside moves.
+    """What the controller answers about itself and about brokers, besides moves.
 
     version   that of the controller's software
     since     when it was elected, ms since 1970

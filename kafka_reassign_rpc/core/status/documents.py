@@ -86,8 +86,8 @@ class Work(msgspec.Struct, frozen=True):
     moves_without_size: Annotated[
         int,
         about(
-            "moves whose bytes are not all known, those that were over before a broker told them included: while there"
-            " is one, nobody knows what all of them copy"
+            "moves whose bytes are not all known, including those that were over before a broker reported them: while"
+            " there is one, the sum of all is not known"
         ),
     ]
     share: Annotated[
@@ -124,7 +124,7 @@ class Totals(msgspec.Struct, frozen=True):
     bytes_total: Annotated[int | None, about("what the moves in flight copy in all, as far as sizes are known")]
     bytes_left: Annotated[int | None, about("what is still to be copied, as far as sizes are known")]
     moves_without_size: Annotated[
-        int, about("moves in flight whose size, or what they have copied, no broker has told yet: no sum has them")
+        int, about("moves in flight whose size, or what they have copied, no broker has reported yet: no sum has them")
     ]
     rate: Annotated[int | None, about("how fast all moves together copy")]
     remaining_ms: Annotated[
@@ -139,18 +139,16 @@ class Totals(msgspec.Struct, frozen=True):
     ]
     offline: Annotated[int | None, about("partitions without a leader; null as `under_replicated`")]
     held: Annotated[
-        int | None, about("moves of `waiting` that do not start before somebody releases them; null: not known")
+        int | None, about("moves of `waiting` that do not start before they are released; null: not known")
     ] = None
 
 
 CopyMs = Annotated[int | None, about("how long the busiest broker copies that at the present rates; null: not known")]
-NextCommand = Annotated[
-    str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
-]
+NextCommand = Annotated[str | None, about("the command that its next step waits for; null: there is none")]
 Unsized = Annotated[
     int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
 ]
-Fate = Annotated[str, about("what will happen to it, in words; empty: nobody can say")]
+Fate = Annotated[str, about("what will happen to it, in words; empty: not known")]
 Impossible = Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")]
 
 
@@ -191,7 +189,7 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
 
     broker: int
     log_dirs: Annotated[
-        Sequence[str] | None, about("their paths; empty: the broker has not told; null with `counts` alone")
+        Sequence[str] | None, about("their paths; empty: the broker has not answered; null with `counts` alone")
     ]
     since: Annotated[int, about("when a controller first noticed it")]
     heal_at: Annotated[
@@ -219,11 +217,11 @@ class Repair(msgspec.Struct, frozen=True):
     broker: int
     waiting: int
     in_flight: int
-    unapproved: Annotated[int, about("those of `waiting` that start only once somebody has approved them")] = 0
+    unapproved: Annotated[int, about("those of `waiting` that start only once they are approved")] = 0
     bytes: Annotated[int | None, about("what its repair copies, or what of it waits; null: not known")] = None
     copy_ms: CopyMs = None
     unsized: Annotated[int, about("as in FailedBroker")] = 0
-    held: Annotated[int, about("those of `waiting` that do not start before somebody releases them")] = 0
+    held: Annotated[int, about("those of `waiting` that do not start before they are released")] = 0
 
 
 class Healing(msgspec.Struct, frozen=True):
@@ -231,7 +229,9 @@ class Healing(msgspec.Struct, frozen=True):
 
     interval_ms: Annotated[int | None, about("how long a broker has to be gone; null: self-healing is off")]
     paused: bool
-    paused_who: Annotated[str | None, about("who has paused it; null: nobody, not known, or with `counts` alone")]
+    paused_who: Annotated[
+        str | None, about("who has paused it; null: it is not paused, not known, or with `counts` alone")
+    ]
     held_back: Annotated[
         str | None, about("why brokers whose time has come are not healed, and waiting repairs do not go on")
     ]
@@ -241,7 +241,7 @@ class Healing(msgspec.Struct, frozen=True):
     waiting: Annotated[int, about("moves of repairs that wait")]
     in_flight: Annotated[int, about("moves of repairs in flight")]
     problems: Annotated[Sequence[str] | None, about("what an operator has to look at; null with `counts` alone")]
-    approval: Annotated[bool, about("whether new repairs wait until somebody has approved them")] = False
+    approval: Annotated[bool, about("whether new repairs wait for approval")] = False
     gone: Annotated[
         Sequence[GoneBroker], about("brokers that are gone besides those of `failed`: repairs or moves still name them")
     ] = ()
@@ -280,7 +280,7 @@ class Status(msgspec.Struct, frozen=True):
     version: Annotated[str, about("of the server that answers")]
     cluster: Annotated[str | None, about("the id of the cluster; null until it is known")]
     access: Annotated[
-        Literal["counts", "full"], about("`counts`: neither names of topics or people nor addresses are told")
+        Literal["counts", "full"], about("`counts`: without names of topics and people, and without addresses")
     ]
     role: Annotated[
         Role, about("of the server that answers; `watch`: it only looks at the cluster; `none`: `reason` says why")
@@ -293,7 +293,7 @@ class Status(msgspec.Struct, frozen=True):
     enabled: Annotated[bool | None, about("whether new moves may start; null on a standby and on `watch`")]
     disabled_by: Annotated[str | None, about("what disables reassignments")]
     disabled_who: Annotated[
-        str | None, about("who has disabled reassignments; null: nobody, not known, or with `counts` alone")
+        str | None, about("who has disabled reassignments; null: they are enabled, not known, or with `counts` alone")
     ]
     caps: Annotated[Caps | None, about("null on a standby and on `watch`")]
     totals: Annotated[Totals | None, about("null on a standby")]
@@ -304,7 +304,7 @@ class Status(msgspec.Struct, frozen=True):
     last: Annotated[
         "Status | None",
         about(
-            "what this server last knew of the moves, or was last told by the controller, as of its own `at`; null"
+            "what this server last knew of the moves, or last heard from the controller, as of its own `at`; null"
             " where `totals` has the present, and where it knew nothing before"
         ),
     ] = None
@@ -333,7 +333,7 @@ class Move(msgspec.Struct, frozen=True):
     bytes_copied: Annotated[
         int | None,
         about(
-            "what is copied by now; null also where sizes do not tell it: the topic is compacted, or a replica out of"
+            "what is copied by now; null also where sizes do not show it: the topic is compacted, or a replica out of"
             " sync holds more than its leader"
         ),
     ]
@@ -351,9 +351,9 @@ class Move(msgspec.Struct, frozen=True):
     place: Annotated[int | None, about("its place among the moves that wait in the queue, from 1; else null")]
     route: Annotated[
         str | None,
-        about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`; null: a stock controller does not tell"),
+        about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`; null: a stock controller does not report it"),
     ]
-    reason: Annotated[str | None, about("why, in the words of whoever asked for it")]
+    reason: Annotated[str | None, about("why, in the words of who asked for it")]
     who: Annotated[str | None, about("who asked for it; null: a client of which nothing is recorded")]
     since: Annotated[int | None, about("when it started; null while it waits, and where it is not known")]
     leader_known: Annotated[bool, about("whether `leader` is known; `watch` may not see it")] = True

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.status.notes import notes_of
 
 
 def newer(kept: Status | None, seen: Status | None) -> Status | None:
-    """What to keep: a status that knows no moves replaces none."""
+    """What to keep: a status without the moves does not replace one that has them."""
     return kept if seen is None or seen.totals is None else replace(seen, last=None)
 
 

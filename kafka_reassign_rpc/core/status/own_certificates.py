@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 DAY_S = 86_400
 ENDS_SOON_DAYS = 14
-"""Warnings begin so early: those of `check`, and the alert of deploy/prometheus/alerts.yml."""
+"""Warnings begin this early: those of `check`, and the alert of deploy/prometheus/alerts.yml."""
 
 
 class ListenerHandshake(NamedTuple):
     """of_brokers  brokers come by this listener
-    why         why a handshake with oneself fails; "": it succeeds
-    is_doubt    clients may take it all the same: they may have another truststore
+    why         why a handshake of the server with itself fails; "": it succeeds
+    is_doubt    clients may accept it anyway: they may have another truststore
     """
 
     listener: str

@@ -21,7 +21,9 @@ _NEVER = -1
 
 
 def is_under_replicated(partition: Partition) -> bool:
-    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet. Where nobody tells: False."""
+    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet. Where the ISR is not known:
+    False.
+    """
     return partition.is_described and len(partition.isr) < len(partition.sources)
 
 

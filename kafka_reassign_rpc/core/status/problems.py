@@ -87,7 +87,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
     disabled = None if view.rules is None else view.rules.cluster.soft.in_force.disabled_by
     if disabled is not None:
-        # A znode is its own reason: whoever makes one leaves no name.
+        # A znode is its own reason: it does not say who has made it.
         who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None
         text = f"Reassignments are disabled{_by(who)}: {disabled}. Moves in flight go on"
         yield StatusProblem("disabled", "wrong", text, None)
@@ -112,7 +112,7 @@ def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
         since = "" if view.watch.silent_since is None else f" (since {utc_time(view.watch.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
         yield StatusProblem("no_controller", "wrong", text, view.watch.silent_since)
-    elif view.controller.id is None and view.role != "watch":  # the cluster has one, and does not tell which
+    elif view.controller.id is None and view.role != "watch":  # the cluster has one, and does not say which
         yield StatusProblem("no_controller", "wrong", "no controller is known", None)
     elif view.watch.silent_since is not None:
         yield StatusProblem("unseen", "wrong", _silent(view.watch.silent_since), view.watch.silent_since)
@@ -139,12 +139,12 @@ def _no_broker(term: TermView | None) -> StatusProblem:
 def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
     registered = len(term.cluster.brokers)
     fates = _fates(term.healing, () if term.healing is None else (*term.healing.failed, *term.healing.gone))
-    told = []
+    shown = []
     for broker in sorted(lost)[:NAMED]:
         since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
-        told.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
-    lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
+        shown.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
+    lost_ones = first_of(shown, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {counted(registered + len(lost), 'broker')} live; lost: {lost_ones}{_off(term)}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
 
@@ -164,12 +164,12 @@ def _fates(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFa
 def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
     failures = term.cluster.live_with_failed_log_dirs
     fates = _fates(term.healing, () if term.healing is None else term.healing.log_dirs)
-    told = []
+    shown = []
     for broker in sorted(failures)[:NAMED]:
         paths = failures[broker].paths
         named = f" ({first_of(paths, NAMED)})" if full and paths else ""
-        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{fates.get(broker, '')}")
-    brokers = first_of(told, NAMED, of=len(failures), between="; ")
+        shown.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{fates.get(broker, '')}")
+    brokers = first_of(shown, NAMED, of=len(failures), between="; ")
     text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}{_off(term)}"
     return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))
 

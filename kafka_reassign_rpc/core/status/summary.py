@@ -70,7 +70,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
 
 def _window(term: TermView) -> StartWindow | None:
     window = term.cluster.soft.in_force.window
-    return None if window is None else StartWindow(window.terms.starts, window.told, window.until, window.terms.rate)
+    return None if window is None else StartWindow(window.terms.starts, window.meaning, window.until, window.terms.rate)
 
 
 def _caps(term: TermView) -> Caps:

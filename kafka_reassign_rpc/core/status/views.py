@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, Own
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 
 
-def _nobody_is_asked() -> None:
+def _asks_no_broker() -> None:
     """For a view whose brokers report no disks."""
 
 
@@ -56,7 +56,7 @@ class TermView(NamedTuple):
     unhealthy: UnhealthyPartitions | None
     healing: HealingStatus | None
     disks: Mapping[int, BrokerDisk] = {}
-    viewed: Callable[[], None] = _nobody_is_asked
+    viewed: Callable[[], None] = _asks_no_broker
     silent: Collection[int] = ()
     knows_configs: bool = True
     knows_waiting: bool = True
@@ -116,6 +116,7 @@ class ServerView(NamedTuple):
 
     @property
     def rules(self) -> TermView | None:
-        """For how moves start, which only the controller itself knows. A stock one has none of them, whatever configs
-        of the cluster name."""
+        """For how moves start, which only the controller itself knows. A stock controller has none of them, whatever
+        the configs of the cluster say.
+        """
         return None if self.role == "watch" else self.term

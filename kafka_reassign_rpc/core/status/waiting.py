@@ -74,7 +74,7 @@ class WaitingReasons:
         place, own = line
         broker, cap = place.broker, own if own != NO_CAP else self._caps.per_broker
         if place == WINDOW and self._rules.window is not None:
-            return f"a window: {self._rules.window.told}"
+            return f"a window: {self._rules.window.meaning}"
         if place == REPAIRS:
             return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
         if broker is None:
@@ -82,7 +82,7 @@ class WaitingReasons:
         if not self._is_live(broker):
             return dead_broker(broker)
         if cap < 0:
-            return f"broker {broker} to tell sizes"
+            return f"broker {broker} to report sizes"
         return f"room on broker {broker}: at most {counted(cap, 'move')} in flight there"
 
 

@@ -66,7 +66,7 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
     if waiting and rules.disabled_by is not None:
         return f"{counted(waiting, 'waiting move', 'do')} not start while reassignments are disabled"
     if held := term.cluster.queue.held:
-        return f"{counted(held, 'waiting move', 'are')} held until somebody releases {'it' if held == 1 else 'them'}"
+        return f"{counted(held, 'waiting move', 'are')} held until {'it is' if held == 1 else 'they are'} released"
     if term.cluster.queue.unapproved:
         return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
     if (kept := waiting - by_route.get(HEAL, 0)) and rules.caps.closed:
@@ -77,7 +77,7 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
     if (dead := _dead_receivers(term)) is not None:
         return dead
     if not term.progress.samples:
-        return "no broker has told yet how much is copied"
+        return "no broker has reported yet how much is copied"
     if totals.stalled:
         return f"{counted(totals.stalled, 'move', 'are')} stalled"
     if unsized:
@@ -90,7 +90,7 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
 
 
 def _dead_receivers(term: TermView) -> str | None:
-    """Nobody knows when a dead broker comes back."""
+    """It is not known when a dead broker comes back."""
     receivers = term.progress.receivers
     dead = sorted(broker for broker in receivers if broker not in term.cluster.brokers)
     if not dead:

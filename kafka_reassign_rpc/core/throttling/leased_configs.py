@@ -59,7 +59,7 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != TopicMemory()
 
     def with_all_of(self, other: "TopicMemory") -> "TopicMemory":
-        """Both, while nobody knows which of the two fits the stored config."""
+        """Both, while it is not known which of the two fits the stored config."""
         return TopicMemory(_both(self.leader, other.leader), _both(self.follower, other.follower))
 
 

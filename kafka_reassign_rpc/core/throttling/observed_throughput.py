@@ -3,7 +3,7 @@
 
 It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
 the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no
-throttle. The highest such rate stands for all brokers, until another controller is elected.
+throttle. The highest such rate counts for all brokers, until another controller is elected.
 """
 
 from collections.abc import Collection, Sequence

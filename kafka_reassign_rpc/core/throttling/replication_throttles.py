@@ -26,7 +26,7 @@ Named = Mapping[int, frozenset[int]] | None
 
 
 def names_all(value: str) -> bool:
-    """Kafka's validator accepts empty entries beside `*`, as in `*,`."""
+    """Kafka's validator accepts empty entries next to `*`, as in `*,`."""
     return value.strip(", \t\n") == "*"
 
 
@@ -56,8 +56,8 @@ def rate_of(name: str, own: Configs, default: Configs) -> float | None:
 class RateInForce(NamedTuple):
     """The rate that holds on one side of a broker, bytes/s, and what has set it.
 
-    by   "lease": the controller, for moves; "config": somebody else, for the broker; "default": somebody, for all
-         brokers, which those before Kafka 3.9 do not heed (KAFKA-10190)
+    by   "lease": the controller, for moves; "config": others, for the broker; "default": others, for all brokers, which
+         those before Kafka 3.9 do not heed (KAFKA-10190)
     """
 
     rate: int

@@ -1,4 +1,4 @@
-"""The rates that hold while moves have a throttle lease. Kafka's own `--throttle` replaces what stands; under a lease
+"""The rates that hold while moves have a throttle lease. Kafka's own `--throttle` replaces what is set; under a lease
 the lower rate holds on each broker (`leased_configs`), unless the lease lifts it.
 """
 
@@ -22,7 +22,7 @@ class StandingRates(NamedTuple):
     leased: Mapping[int, int] = MappingProxyType({})
 
     def stricter(self, lease: int) -> dict[int, dict[str, RateInForce]]:
-        """The brokers on which a stricter rate stands, and that rate by side."""
+        """The brokers that have a stricter rate, and that rate by side."""
         found = {
             broker: {name: rate for name, rate in sides.items() if rate is not None and rate.rate < lease}
             for broker, sides in self.rates.items()

@@ -2,7 +2,8 @@
 
 While `delete.topic.enable` is unknown, a marked topic stays, its partitions without a state get none, and no command
 finds them: a stock controller may have begun to delete its znodes, and a new state would bring a partition back. If a
-controller of ours accepted a DeleteTopics, its mark says so: then clients do not see the topic, as they were told.
+controller of ours accepted a DeleteTopics, its mark says so: then clients do not see the topic, as its answer has
+promised.
 """
 
 from enum import Enum, auto

@@ -1,6 +1,6 @@
 """Which changes of topics ZooKeeper holds after a commit whose answer was lost.
 
-The commands decide again, and would take their own work for somebody else's: the topic's id tells them apart.
+The commands decide again, and would take their own work for that of others: the topic's id shows whose it is.
 """
 
 from uuid import UUID

@@ -2,7 +2,7 @@
 
 A stock broker that creates a topic takes this server for a broker: it chooses from all nodes of the last UpdateMetadata
 (ZkMetadataCache.getAliveBrokers), and finds its controller among the same nodes (MetadataCacheControllerNodeProvider).
-Nothing tells the two apart, so that cannot be prevented. (One that migrates to KRaft asks the controller instead.) So
+It cannot tell the two apart, so that cannot be prevented. (One that migrates to KRaft asks the controller instead.) So
 another broker replaces the id of this or a former server in the
 topic znode, unless the replica may be a real broker's (`own_replicas`).
 

@@ -3,7 +3,7 @@
 A real broker with this id may be down, with the only log that has all acknowledged records. ZooKeeper does not name the
 brokers of the past, so a replica counts as a broker's unless it cannot have records:
 
-no state, or the first one without a leader     nobody has ever led the partition: there are no records
+no state, or the first one without a leader     no replica has ever led the partition: no records
 the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
 others are in sync, the id is not               records that count are on the others. At its start a server checks
                                                 more: see `held_by_brokers`
@@ -30,7 +30,7 @@ def never_led(partition: Partition) -> bool:
 
 
 def is_in_use(partition: Partition, own_id: int) -> bool:
-    """Whether a broker with this id leads or is in sync, or nobody is in sync."""
+    """Whether a broker with this id leads or is in sync, or no replica is in sync."""
     return not never_led(partition) and (not partition.isr or own_id in (partition.leader, *partition.isr))
 
 

@@ -12,8 +12,8 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics import own_replicas
 
 DELETION_UNKNOWN = (
-    "Nothing is deleted: it is not known whether the brokers allow it, since most of them have not told this controller"
-    " their delete.topic.enable. Try again, or set --delete-topic-enable for this server."
+    "Nothing is deleted: it is not known whether the brokers allow it, since most of them have not reported their"
+    " delete.topic.enable. Try again, or set --delete-topic-enable for this server."
 )
 
 

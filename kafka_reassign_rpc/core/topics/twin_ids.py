@@ -33,7 +33,7 @@ def _rank(topic: Topic, holders: Mapping[UUID, str]) -> tuple[bool, int, str]:
 
 
 def among(changed: Mapping[str, Topic], cluster: Cluster) -> Generator[None, None, dict[str, Twin]]:
-    """Those of the topics that others have changed which are left alone, beside all that the cluster knows."""
+    """Those of the topics that others have changed which are left alone, given all that the cluster knows."""
     ids = {topic.id for topic in changed.values() if topic.id is not None}
     standing = [
         cluster.topics[name]
@@ -49,7 +49,7 @@ def freed(cluster: Cluster) -> Sequence[str]:
 
 
 def _is_free(cluster: Cluster, name: str, topic_id: UUID) -> bool:
-    """A topic that is left alone itself may be known under an id that its znode has no more."""
+    """A topic that is left alone itself may be known under an id that its znode no longer has."""
     holder = cluster.topic_names.get(topic_id, name)
     return holder == name or (holder in cluster.twins and cluster.twins[holder].id != topic_id)
 

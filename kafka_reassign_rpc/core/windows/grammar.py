@@ -108,7 +108,7 @@ def _days(text: str) -> frozenset[int]:
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # a name that nobody knows, one that is no path below, a folder
+    except (KeyError, ValueError, OSError):  # an unknown name, one that is no path below, a folder
         raise ValueError(
             f"{told(name)} is no time zone of this host: use a name such as Europe/Berlin or UTC"
         ) from None

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 CREATED_HERE = (0, 0)
-"""Stands for czxid and version of a config that this controller has created: any that is read is higher."""
+"""In place of czxid and version of a config that this controller has created: any that is read is higher."""
 
 News_co = TypeVar("News_co", covariant=True)
 
@@ -173,8 +173,8 @@ def _put_config(
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
-    """What the settings znode holds, or why it cannot be read: then cordons and windows stay as last read, since nobody
-    took them away; no move and no repair starts.
+    """What the settings znode holds, or why it cannot be read: then cordons and windows stay as last read, since they
+    were not taken away; no move and no repair starts.
     """
 
     settings: Mapping[str, str]
@@ -278,7 +278,7 @@ def _put_batch(cluster: Cluster, read: BatchZnode | None) -> bool:
 
 
 def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
-    """Entries of moves in flight whose original replicas somebody has removed."""
+    """Entries of moves in flight whose original replicas others have removed."""
     for name, entry in read.entries.items():
         before = known.entries.get(name)
         if before is None or entry.original is not None or before.target != entry.target:

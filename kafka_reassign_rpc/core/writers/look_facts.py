@@ -40,7 +40,7 @@ class TopicSeen(NamedTuple):
 
 
 class KRaftTold(msgspec.Struct, frozen=True):
-    """What the cluster reports beside its metadata."""
+    """What the cluster reports besides its metadata."""
 
     facts: KRaftFacts
 

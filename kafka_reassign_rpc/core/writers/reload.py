@@ -1,4 +1,4 @@
-"""What a controller keeps when it reads the cluster again, since somebody else has changed what is stored. Everything
+"""What a controller keeps when it reads the cluster again because others have changed what is stored. Everything
 durable is as read. Of the soft state this stays:
 
 shutting down, unheard            of brokers with the same registration
@@ -10,7 +10,8 @@ completed moves                   if what was read still shows them (`durable_as
 since when a topic has its id     of topics that are still the same
 the batch                         unless it was written since
 unseen topics                     as the fresh cluster has them
-all else                          but what queued moves wait for, which is found again
+all else                          except what
+                                  queued moves wait for, which is found again
 """
 
 from collections.abc import Iterator
@@ -133,7 +134,7 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
 
 
 def mark_put_back(cluster: Cluster) -> Iterator[None]:
-    """Marks partitions of a freshly read cluster whose states somebody has restored."""
+    """Marks partitions of a freshly read cluster whose states were restored."""
     for topic in list(cluster.topics.values()):
         cluster.soft.former.appeared(
             topic,

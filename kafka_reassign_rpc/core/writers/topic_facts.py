@@ -181,7 +181,7 @@ def _newer(ours: Partition | None, read: Partition) -> Partition:
 
 
 class UnreadableGone(msgspec.Struct, frozen=True):
-    """Topics with unreadable znodes that exist no more: others may have their names."""
+    """Topics with unreadable znodes that no longer exist: others may have their names."""
 
     names: Sequence[str]
     read_at: int
@@ -194,7 +194,7 @@ class UnreadableGone(msgspec.Struct, frozen=True):
 
 
 class MarksChanged(NamedTuple):
-    """Topics whose deletion begins, and those whose marks wait no longer."""
+    """Topics whose deletion begins, and those whose marks no longer wait."""
 
     begun: Sequence[str] = ()
     unmarked: Sequence[str] = ()

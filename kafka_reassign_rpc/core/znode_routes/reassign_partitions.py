@@ -14,7 +14,7 @@ other                              gets the original replicas and starts, like a
 
 With a cancel of the whole batch (`roll_back`) an entry whose move is not the batch's leaves; a completed move stays
 completed. Moves of a request znode with `"legacy":true` are rolled back too, with the original replicas of their
-record. A move whose entry somebody has removed goes on.
+record. A move whose entry others have removed goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
         return not_cancelled_outcome(entry, str(error))
     report = None
     if set(entry.original) != set(back):
-        report = f"rolled back to {listed(back)}: {listed(entry.original)} was not what stood before its move"
+        report = f"rolled back to {listed(back)}: {listed(entry.original)} was not there before its move"
     return BatchEntryOutcome(None, changes, report)
 
 

@@ -94,8 +94,8 @@ async def test_dh_5_while_windows_cannot_be_read_no_move_starts(zk: ZooKeeper, z
         assert not controller.cluster.moving
         window = controller.cluster.soft.in_force.window
         assert window is not None
-        assert window.told.startswith("no waiting move starts, since reassignment.windows cannot be read: ")
-        assert changes(controller) == [window.told]
+        assert window.meaning.startswith("no waiting move starts, since reassignment.windows cannot be read: ")
+        assert changes(controller) == [window.meaning]
 
 
 async def test_dh_5_the_duty_wakes_when_a_window_begins_and_when_windows_are_set(
@@ -146,7 +146,7 @@ async def test_dh_5_leases_have_the_rate_of_the_window_at_once_and_their_own_whe
         assert await rate_of(zk, 3) == "10000", "before anything is copied"
         window = controller.cluster.soft.in_force.window
         assert window is not None
-        assert window.told.endswith("waiting moves start, throttle leases and repairs have 10.0 kB/s")
+        assert window.meaning.endswith("waiting moves start, throttle leases and repairs have 10.0 kB/s")
         await controller.loop.submit(TimePassed(22 * HOUR))
         await eventually(lambda: has_rate(zk, "50000"))
         controller.zk.refuses = 0  # all is read again

@@ -174,7 +174,7 @@ async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_an
         await healing.diagnose()
         await healing.healer.ask_for_sizes()
         [lost] = (await healing.healer.status()).failed
-        assert lost.cost is None, "no broker has told a size"
+        assert lost.cost is None, "no broker has reported a size"
         healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
         healing.now += 30_000
         await healing.healer.ask_for_sizes()

@@ -129,7 +129,7 @@ async def test_hm_1_the_servers_settings_go_before_the_brokers_defaults_and_thes
         assert await grows(True)
         told = [record.message for record in caplog.records]
         how = "move them with `kafka-reassign settings --bootstrap-server HOST:PORT --move`"
-        holds = f"{ALLOWED}=true holds, but stands in the brokers' default configs, which a later version does not read"
+        holds = f"{ALLOWED}=true holds, but is set in the brokers' default configs, which a later version does not read"
         differs = f"{ALLOWED}=false of /admin/reassignment_settings holds; true of the brokers' default configs has no"
         assert [one for one in told if one.startswith(differs)] == [f"{differs} effect; {how}"]
         assert told.count(f"{holds}; {how}") == 3, "once each time that it comes true, in each process"

@@ -9,8 +9,8 @@ HOUR = 3_600_000
 UNTIL = 1_790_000_000_000
 LAST = LastControl(7, UNTIL)
 KRAFT = LastControl(7, UNTIL, kraft=True)
-OTHERS = "others have controlled this cluster since 2026-09-21 14:13:20 UTC: look whether the move still makes sense"
-BY_KRAFT = "KRaft has controlled this cluster since 2026-09-21 14:13:20 UTC: look whether the move still makes sense"
+OTHERS = "others have controlled this cluster since 2026-09-21 14:13:20 UTC: check whether the move still makes sense"
+BY_KRAFT = "KRaft has controlled this cluster since 2026-09-21 14:13:20 UTC: check whether the move still makes sense"
 
 CASES = {
     "no server has ever left a mark": (None, 9, 10 * HOUR, HOUR, None),

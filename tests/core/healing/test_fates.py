@@ -132,7 +132,7 @@ GONE = GoneBroker(8, AT, 4, 0)
             f"{UNDER_WAY} (4 for approval), until self-healing is resumed",
             f"{HEAL} --resume",
         ),
-        (GONE, {**repair(4), "held_back": "two"}, f"{UNDER_WAY}, until self-healing is held back no more", ""),
+        (GONE, {**repair(4), "held_back": "two"}, f"{UNDER_WAY}, until self-healing is no longer held back", ""),
         (
             GONE,
             {**repair(4), "disabled": "x exists"},

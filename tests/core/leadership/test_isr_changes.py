@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, told_again
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, replicas_sent_again
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
@@ -143,7 +143,7 @@ def test_sv_4_only_a_broker_as_it_is_registered_may_ask() -> None:
 
 def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_told_its_replicas_again_with_the_next_leader_epoch() -> None:
     def epochs(partition: Partition, *live: int) -> list[int]:
-        return [change.value.leader_epoch for change in told_again(view(partition, live=live), TOPIC, 0)]
+        return [change.value.leader_epoch for change in replicas_sent_again(view(partition, live=live), TOPIC, 0)]
 
     lagging = not_moving(1, 2, 3, isr=(1, 2))
     assert epochs(lagging, 1, 2, 3) == [lagging.leader_epoch + 1]
@@ -152,4 +152,4 @@ def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_told_its_replicas_aga
     assert epochs(moving((1, 2), (1, 3)), 1, 2, 3) == [], "a move has had a higher epoch"
     assert epochs(replace(lagging, leader=NO_LEADER), 1, 2, 3) == []
     assert epochs(Partition((1, 2)), 1, 2) == [], "brokers know nothing of it yet"
-    assert told_again(view(), TOPIC, 0) == []
+    assert replicas_sent_again(view(), TOPIC, 0) == []

@@ -364,7 +364,7 @@ OFFLINE = SampledLogDir("/bad", error=56)
             "full ISR never reached: broker 4 has everything, out of sync all the same",
         ),
         ({}, MOVE, PART, "broker 4 fetches nothing from broker 1"),
-        ({}, MOVE, says(b2=100, b3=100, b4=10) | says(b1=-1), "no progress, for no reason that shows"),
+        ({}, MOVE, says(b2=100, b3=100, b4=10) | says(b1=-1), "no progress, and no reason for it can be seen"),
         ({"live": (1, 2, 3), "configs": THROTTLED}, MOVE, broken(PART, 3, OFFLINE), "broker 4 is dead"),
     ],
 )

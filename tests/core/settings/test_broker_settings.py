@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.settings.broker_settings import (
     authorizer,
     differences,
     in_force,
-    lets_anybody_in,
+    lets_all_in,
     parse,
     shown,
 )
@@ -126,9 +126,9 @@ def test_sv_5_an_authorizer_of_any_broker_counts_and_none_counts_only_when_all_h
     assert authorizer([has_none, has_none]) == ""
     assert authorizer([has_none, has, {}]) == "org.Acl"
     assert (parse(AUTHORIZER, ""), parse(AUTHORIZER, "org.Acl")) == (None, "org.Acl")
-    assert lets_anybody_in([]) is lets_anybody_in([{}]) is None
-    assert lets_anybody_in([has_none, {}]) is True
-    assert lets_anybody_in([has_none, has, {}]) is False
+    assert lets_all_in([]) is lets_all_in([{}]) is None
+    assert lets_all_in([has_none, {}]) is True
+    assert lets_all_in([has_none, has, {}]) is False
     assert told({}, b1=has, b2=has_none) == [
         "authorizer.class.name=org.Acl on broker 1: this server cannot run Java, so it refuses all that needs a"
         " right, and does not control the cluster, unless --broker-authorizer is ignore"

@@ -86,7 +86,7 @@ def test_fg_5_a_move_waits_for_room_under_the_cap_of_its_line(place: Place, cap:
 
 
 def test_fg_5_a_move_waits_for_a_broker_without_a_cap_until_it_tells_sizes() -> None:
-    assert why(in_line(queued(), sending(2))) == "broker 2 to tell sizes"
+    assert why(in_line(queued(), sending(2))) == "broker 2 to report sizes"
 
 
 def test_fg_5_a_move_waits_for_the_other_move_of_its_partition() -> None:

@@ -339,7 +339,7 @@ def test_sv_11_where_sizes_do_not_tell_what_is_left_the_rate_is_shown_and_the_re
 
 def test_sv_11_an_estimate_that_nobody_can_make_has_its_reason() -> None:
     case = Case(two_moves(), waiting=1)
-    assert case.work().no_estimate == "no broker has told yet how much is copied"
+    assert case.work().no_estimate == "no broker has reported yet how much is copied"
     case.look(0.0, {0: 10, 1: 10})
     assert case.work().no_estimate == "how fast the moves copy is not known yet"
     case.look(10.0, {0: 10, 1: 10})

@@ -248,7 +248,7 @@ def test_236_4_a_live_original_replica_out_of_sync_does_not_become_the_leader() 
 def test_236_3_a_rollback_ignores_original_replicas_that_somebody_changed() -> None:
     outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=(5, 6))
     assert sets(made(outcome.changes)) == ((1, 2), (), ())
-    assert outcome.report == "rolled back to [1, 2]: [5, 6] was not what stood before its move"
+    assert outcome.report == "rolled back to [1, 2]: [5, 6] was not there before its move"
 
 
 # ------------------------------------------------------------------------------------------- what the znode has to hold
