@@ -1,5 +1,5 @@
 """The Kafka APIs that the server and the simulated brokers answer: one handler module per API key, and
-four tables of those that a node refuses, whoever asks.
+four tables of those that a node refuses to every client.
 
 a<key>_<name>.py        handler of one API: `handle`, `fail`, and `API`, its key, versions and ACLs
 refused_records.py      Produce, Fetch, ListOffsets and others of partitions, on a node that leads none
@@ -7,7 +7,8 @@ refused_groups.py       consumer groups and their offsets, on a node that coordi
 refused_transactions.py transactions, on a node that coordinates none
 refused_tokens.py       delegation tokens, on a node that makes none
 refusals.py             what the rows of these tables have in common
-vendor_table.py         the documents of AskDocument and the commands of DoCommand: a row for each, with who may
+vendor_table.py         the documents of AskDocument and the commands of DoCommand: a row for each, with the right that
+                        it needs
 vendor_documents.py     what answers each document
 vendor_commands.py      what does each command
 api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
@@ -18,13 +19,13 @@ config_ports.py         the ports of configs, settings, quotas and ACLs
 access.py               what the caller of a request may do
 door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them
-brokers_authorizer.py   what only the brokers' authorizer can decide on
-broker_policies.py      what only the brokers' policies can decide on
+brokers_authorizer.py   what only the brokers' authorizer can decide
+broker_policies.py      what only the brokers' policies can decide
 mutation_quota.py       controller mutation quotas (KIP-599)
 answer_fields.py        what many answers have in common
 visible_topics.py       topics that exist for clients, whatever their rights: none in deletion
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
-large_requests.py       how large requests and answers do not hold up others
+large_requests.py       how large requests and answers are kept from holding up others
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
 cluster_defaults.py     changes of the cluster-wide broker configs

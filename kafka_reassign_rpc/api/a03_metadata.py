@@ -105,13 +105,13 @@ async def _visible(known: Mapping[str, Topic], access: Access) -> list[Topic]:
     found = []
     for topic in visible:
         await rest()
-        if _may_describe(access, topic.name, told=False):
+        if _may_describe(access, topic.name, log_if_denied=False):
             found.append(topic)
     return found
 
 
-def _may_describe(access: Access, name: str, *, told: bool = True) -> bool:
-    return access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=told)
+def _may_describe(access: Access, name: str, *, log_if_denied: bool = True) -> bool:
+    return access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, log_if_denied=log_if_denied)
 
 
 async def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> _Asked:
@@ -250,7 +250,7 @@ def _failed_topic(
     code: int,
     operations: Callable[[str], frozenset[int]] | None = None,
 ) -> tuple[object, ...]:
-    """As in Kafka, whoever may describe a topic that is not there learns what else is allowed on it."""
+    """As in Kafka, a caller that may describe a topic that is not there learns what else it may do with it."""
     tells = operations is not None and name is not None and code != TopicAuthorizationFailed.code
     return _fields_of_topic(version)(
         {

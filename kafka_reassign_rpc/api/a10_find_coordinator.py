@@ -46,7 +46,7 @@ _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 """The topic by type of key: 0 for groups, 1 for transactions."""
 
 CHARACTERS_PER_ITEM = 20
-"""To hash so many characters of a key takes as long as to build one element of the answer."""
+"""To hash this many characters of a key takes as long as to build one element of the answer."""
 
 
 async def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Answer:

@@ -54,7 +54,7 @@ ELEMENTS = 20_000
 """Topics, configs and assigned partitions of a request. Stock Kafka in KRaft mode creates at most 10,000 partitions for
 one."""
 _CONFIGS = 30
-"""About so many configs has a topic."""
+"""About how many configs a topic has."""
 
 Outcome = KafkaError | CreatedTopic
 
@@ -71,7 +71,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     outcomes: dict[str, Outcome] = {}
     brokers = await node.live_brokers(answered=TIERED_STORAGE in needed)
     accepted = await _accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers)
-    # Before anything is created: once it is, nothing may fail any more.
+    # Before anything is created: after that nothing may fail.
     layers = await node.topic_layers() if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
     controller = required_controller(node)  # since it has waited
@@ -99,7 +99,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         return same[0]
 
     def may_show(name: str) -> bool:
-        return ctx.access.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, told=False)
+        return ctx.access.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, log_if_denied=False)
 
     answer = await _message(
         ctx.api_version,
@@ -125,7 +125,7 @@ async def _accepted(
 ) -> dict[str, NewTopic]:
     """The topics that the controller is asked to create. The errors of the others go into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
-    may_all = access.may_on_cluster(AclOperation.CREATE, told=False)
+    may_all = access.may_on_cluster(AclOperation.CREATE, log_if_denied=False)
     for topic in request.topics:
         await rest()
         if counts[topic.name] > 1:
@@ -219,7 +219,7 @@ def _result(
     configs: Callable[[str], list[_Config] | None],
     may_show: Callable[[str], bool],
 ) -> _Result:
-    """Whoever may not DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
+    """A caller without DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
     if isinstance(outcome, KafkaError):
         failed = _failed_topic(version, name, outcome)
         refused_first = isinstance(outcome, TopicAuthorizationFailed) or outcome.message == _DUPLICATE

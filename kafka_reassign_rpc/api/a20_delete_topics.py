@@ -2,7 +2,7 @@
 
 With `delete.topic.enable=false` all topics are refused first and without a message. While the brokers' setting is
 unknown, a moment after the start of a server, the request waits for its timeout, at most 5 s; then it fails with
-REQUEST_TIMED_OUT and nothing is deleted. The answer comes once the deletion is durable, from when on nobody sees the
+REQUEST_TIMED_OUT and nothing is deleted. The answer comes once the deletion is durable. From then on no client sees the
 topic; the replicas are deleted later.
 """
 
@@ -119,7 +119,7 @@ async def _names(
     node: Node, asked: list[NameOrId], known: Mapping[str, Topic], access: Access
 ) -> tuple[list[str | None], list[str], dict[NameOrId, Outcome]]:
     """The name of each topic, None if no topic has the id; the existing topics that the caller may delete, each once;
-    and the outcomes of those that he may not.
+    and the outcomes of those that it may not.
     """
     names: list[str | None] = []
     denied: dict[NameOrId, Outcome] = {}
@@ -140,7 +140,7 @@ async def _names(
 
 
 def _denial(name: str, topic_id: UUID, access: Access) -> Outcome | None:
-    """Whoever may not DESCRIBE a topic learns no name from its id."""
+    """A caller without DESCRIBE on a topic does not learn its name from its id."""
     if topic_id != ZERO_UUID and not access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
         return None, topic_id, TopicAuthorizationFailed()
     if not access.may(AclOperation.DELETE, AclResource.TOPIC, name):

@@ -30,7 +30,7 @@ async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext
         _check_producer(request, ctx.api_version)
         error = transaction_error(request.transactional_id)
         raise InvalidTransactionTimeout if request.transactional_id and request.transaction_timeout_ms <= 0 else error
-    may = access.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, told=False)
+    may = access.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, log_if_denied=False)
     if not may and not access.may_on_any(AclOperation.WRITE, AclResource.TOPIC):
         raise ClusterAuthorizationFailed
     _check_producer(request, ctx.api_version)

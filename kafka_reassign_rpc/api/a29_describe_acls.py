@@ -1,7 +1,7 @@
 """DescribeAcls, as AclApis.handleDescribeAcls. An ACL whose operation or permission Kafka does not know, which only
-somebody else can have written to ZooKeeper, makes the whole answer UNKNOWN_SERVER_ERROR, as in Kafka.
+another tool can have written to ZooKeeper, makes the whole answer UNKNOWN_SERVER_ERROR, as in Kafka.
 
-Difference: a filter with a code that stands for no value at all is INVALID_REQUEST; a broker closes the connection.
+Difference: a filter with a code that means no value at all is INVALID_REQUEST; a broker closes the connection.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """CreateAcls, as AclApis.handleCreateAcls and AclAuthorizer.createAcls. The ACLs of one resource are created together,
 or none of them. An existing ACL is no error.
 
-Difference: a code that stands for no value, or for any, is INVALID_REQUEST for that ACL; a broker closes the connection
+Difference: a code that means no value, or any value, is INVALID_REQUEST for that ACL; a broker closes the connection
 or fails the whole request. The error of an ACL whose principal is none says so.
 """
 

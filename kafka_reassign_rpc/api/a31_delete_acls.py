@@ -1,7 +1,7 @@
-"""DeleteAcls, as AclApis.handleDeleteAcls and AclAuthorizer.deleteAcls. An ACL that matches several filters stands with
-the first of them.
+"""DeleteAcls, as AclApis.handleDeleteAcls and AclAuthorizer.deleteAcls. An ACL that matches several filters is listed
+under the first of them.
 
-Difference: a filter with a code that stands for no value at all is INVALID_REQUEST for the whole request; a broker
+Difference: a filter with a code that means no value at all is INVALID_REQUEST for the whole request; a broker
 closes the connection.
 """
 

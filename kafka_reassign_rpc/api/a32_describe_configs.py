@@ -46,7 +46,7 @@ from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, Describ
 from kafka_reassign_rpc.support.turns import rest
 
 ENTRIES = 30
-"""About so many configs has a topic."""
+"""About how many configs a topic has."""
 RESOURCES = 20_000
 """Array elements of a request: more topics than clusters of 200,000 partitions have, all of which
 `kafka-topics.sh --describe` asks for at once."""
@@ -67,7 +67,7 @@ class _Layers(NamedTuple):
 
 
 _Wanted = tuple[ConfigResource, frozenset[str] | None]
-"""A resource, and the names of the configs that the answer shall have; None for all."""
+"""A resource, and the names of the configs that the answer is to have; None for all."""
 
 
 class _RequestedResource(NamedTuple):
@@ -194,7 +194,7 @@ def _result(
     layers: _Layers,
     of_topics: dict[None, list[_Entry]],
 ) -> _Result:
-    """`of_topics` keeps the configs that all topics share which set none themselves."""
+    """`of_topics` keeps the configs that are shared by all topics that set none themselves."""
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
     shared = asked.resource.type == ConfigResourceType.TOPIC and not asked.configs and asked.keys is None

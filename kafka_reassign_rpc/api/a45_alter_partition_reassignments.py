@@ -1,6 +1,6 @@
 """AlterPartitionReassignments: start, change and cancel moves (KIP-455, KIP-860). docs/apis.md has its tagged fields.
 
-NOT_CONTROLLER stands at the top level, without results; otherwise each requested partition has exactly one result with
+NOT_CONTROLLER is at the top level, without results; otherwise each requested partition has exactly one result with
 its own error. A target that the caps on moves in flight do not let start yet is accepted, and queued. With `Queue`
 targets join the queue even while reassignments are disabled or brokers dead.
 
@@ -148,7 +148,7 @@ def _result(index: int, error: KafkaError | None) -> bytes:
 
 
 async def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Answer:
-    """NOT_CONTROLLER stands only at the top level, since clients retry only then. Any other error is repeated for each
+    """NOT_CONTROLLER is only at the top level, since clients retry only then. Any other error is repeated for each
     partition.
     """
     topics = () if isinstance(error, NotController) else request.topics

@@ -1,7 +1,7 @@
 """ListPartitionReassignments (KIP-455): the partitions that move. docs/apis.md has its tagged fields.
 
 A partition whose move waits in the queue is listed too, not while another move of it is in flight, as a client expects
-one move of a partition (the document `in_flight` tells both).
+one move of a partition (the document `in_flight` has both).
 
 Encoded bytes are cached, by topic and by partition: ten thousand partitions take 1 ms if nothing has changed, a few ms
 if much has.
@@ -185,8 +185,8 @@ def _tags(first: bytes, terms: MoveTerms, held: str | None = None) -> bytes:
 
 
 async def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Answer:
-    """NOT_CONTROLLER stands alone. Any other error comes with the requested partitions, without replicas, as in Kafka's
-    ListPartitionReassignmentsRequest.getErrorResponse.
+    """NOT_CONTROLLER comes without partitions. Any other error comes with the requested partitions, without replicas,
+    as in Kafka's ListPartitionReassignmentsRequest.getErrorResponse.
     """
     topics = () if isinstance(error, NotController) else request.topics or ()
     elements = (

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.support.turns import rest
 
 _Entry = DescribeClientQuotasResponse.EntryData
 _ITEMS = 4
-"""About so many names and values has an entry."""
+"""About how many names and values an entry has."""
 
 
 async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Answer:

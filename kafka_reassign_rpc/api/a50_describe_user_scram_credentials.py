@@ -19,7 +19,7 @@ from kafka_reassign_rpc.support.turns import rest
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 _ITEMS = 2
-"""About so many credentials has a user."""
+"""About how many credentials a user has."""
 
 
 async def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Answer:

@@ -79,7 +79,9 @@ async def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -
 
 
 def _message(error: KafkaError | None) -> str | None:
-    """As in Kafka, there is no null without an error, and null in place of a text that says no more than the code."""
+    """As in Kafka, the message is never null without an error, and is null where a text would say no more than the
+    code.
+    """
     if error is None:
         return ""
     return None if error.message == error.default_message else error.message

@@ -133,9 +133,7 @@ API = Api(
     min_version=0,
     max_version=0,
     group=ApiGroup.INTER_BROKER,
-    acl=(
-        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "on the brokers' listener; by others it is not served"),
-    ),
+    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "only the brokers' listener serves it"),),
     handle=handle,
     fail=fail,
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import chain, islice
 
-from kafka_reassign_rpc.api.answer_fields import NOT_TOLD, ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED, ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     Acl,
@@ -75,7 +75,7 @@ async def _page(
     following = None
     for name in wanted:
         await rest()
-        if not ctx.access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=names is not None):
+        if not ctx.access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, log_if_denied=names is not None):
             if names is not None:
                 denied.append(name)
             continue
@@ -134,7 +134,7 @@ def _describe(topic: Topic, indexes: list[int], alive: frozenset[int], operation
     )
 
 
-def _failed_topic(name: str, error: type[KafkaError], operations: int = NOT_TOLD) -> _Topic:
+def _failed_topic(name: str, error: type[KafkaError], operations: int = NOT_REQUESTED) -> _Topic:
     return _Topic(
         version=0,
         error_code=error.code,

@@ -35,8 +35,8 @@ class Authorizer(Protocol):
 
 
 class ClusterRights(NamedTuple):
-    """The authorizer of one caller, of whom a broker has told what it may do on the cluster. Of other resources nothing
-    is known, so nothing is allowed.
+    """The authorizer of one caller: a broker has said what it may do on the cluster. Of other resources nothing is
+    known, so nothing is allowed.
     """
 
     allowed: frozenset[AclOperation]
@@ -63,8 +63,8 @@ Denied = tuple[AclOperation, ResourceType, str]
 
 class Access:
     """authorizer  None allows everything
-    why_denied  what a refusal on the cluster says besides, or ""
-    unlimited   everything is allowed, so that nobody need ask for each of many resources
+    why_denied  what a refusal on the cluster says in addition, or ""
+    unlimited   everything is allowed, so that handlers need not ask for each of many resources
     denied      the first refusals that the caller learns of
     refusals    how many they are in all
     """
@@ -82,18 +82,20 @@ class Access:
         self.denied: Sequence[Denied] = ()
         self.refusals = 0
 
-    def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, told: bool = True) -> bool:
-        """`told` records a refusal, since the caller learns of it (Kafka's logIfDenied)."""
+    def may(
+        self, operation: AclOperation, resource_type: ResourceType, name: str, *, log_if_denied: bool = True
+    ) -> bool:
+        """`log_if_denied`: a refusal is recorded, since the caller learns of it (Kafka's logIfDenied)."""
         if self._authorizer is None or self.unlimited:
             return True
         if self._authorizer.authorize(self._principal, self._host, operation, resource_type, name):
             return True
-        if told:
+        if log_if_denied:
             self._deny(operation, resource_type, name)
         return False
 
-    def may_on_cluster(self, operation: AclOperation, *, told: bool = True) -> bool:
-        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME, told=told)
+    def may_on_cluster(self, operation: AclOperation, *, log_if_denied: bool = True) -> bool:
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=log_if_denied)
 
     def may_on_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         if self._authorizer is None or self.unlimited:

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DescribeAcls
 
 
 def binding_filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter, version: int) -> AclBindingFilter:
-    """Version 0 knows only literal patterns. Raises InvalidRequest for the code 0, which stands for no value."""
+    """Version 0 knows only literal patterns. Raises InvalidRequest for the code 0, which means no value."""
     pattern = one.pattern_type_filter if version >= 1 else PatternType.LITERAL
     if not all((one.resource_type_filter, pattern, one.operation, one.permission_type)):
         raise InvalidRequest("A filter has no UNKNOWN resource type, pattern type, operation or permission type.")

@@ -14,9 +14,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 
 ZERO_UUID = UUID(int=0)
-"""Stands for "no topic id"."""
+"""Means "no topic id"."""
 
-_UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
+_WITHOUT_MESSAGE = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
 
 
 def error_alone(response: type[Any], **fields: Any) -> ErrorAnswer:
@@ -34,10 +34,10 @@ def code_of(error: KafkaError | None) -> int:
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """None also if the error says no more than the code of one of `_UNTOLD` (Kafka's `new ApiError(error, null)`, and
-    ApiError.fromThrowable).
+    """None also if the error says no more than the code of one of `_WITHOUT_MESSAGE` (Kafka's `new ApiError(error,
+    null)`, and ApiError.fromThrowable).
     """
-    if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
+    if error is None or (isinstance(error, _WITHOUT_MESSAGE) and error.message == error.default_message):
         return None
     return error.message
 
@@ -45,5 +45,5 @@ def message_of(error: KafkaError | None) -> str | None:
 NO_ERROR = struct.pack(">ih", 0, 0) + b"\x00"
 """How a flexible answer begins: no throttle, no error, no message."""
 
-NOT_TOLD = -(1 << 31)
-"""Authorized operations that nobody has asked for, or that the caller may not learn."""
+NOT_REQUESTED = -(1 << 31)
+"""Authorized operations that the request did not ask for, or that the caller may not learn."""

@@ -119,9 +119,9 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
                     versions of brokers do not matter
     by_brokers      brokers carry out what it decides, and learn it from the controller: until they obey, it decides
-                    nothing and is answered NOT_CONTROLLER. The others write what everybody reads in ZooKeeper by
-                    himself (configs, quotas, credentials, ACLs, settings, the cordon), what needs nobody (ids), or what
-                    the broker that asks learns by the answer (AlterPartition)
+                    nothing and is answered NOT_CONTROLLER. The others write what each broker reads in ZooKeeper by
+                    itself (configs, quotas, credentials, ACLs, settings, the cordon), what needs no broker (ids), or
+                    what the broker that asks learns by the answer (AlterPartition)
     """
 
     key: int

@@ -34,7 +34,7 @@ async def check_lease(node: Node, throttle: int) -> None:
     if throttle > 0 and await node.unknown_settings([MIGRATION]):
         raise RequestTimedOut(
             "No throttle lease is given: it is not known whether the brokers migrate to KRaft, which would leave it in"
-            " place, since most of them have not told this server. Try again, or move without a lease."
+            " place, since most of them have not reported it to this server. Try again, or move without a lease."
         )
 
 
@@ -45,7 +45,7 @@ def check_known(unknown: Collection[str]) -> None:
         )
         raise RequestTimedOut(
             f"Nothing is changed: it is not known what the brokers have for {', '.join(unknown)}, since most of them"
-            f" have not told this server. Try again, or start the server with {', '.join(ways)}."
+            f" have not reported it to this server. Try again, or start the server with {', '.join(ways)}."
         )
 
 

@@ -2,7 +2,7 @@
 
 `door.py` refuses all that needs a right before a handler runs. It is open with `broker.authorizer=ignore`, and once
 some broker has said that it has no authorizer. These requests are refused even then, if any broker has one, and until
-each has said that it has none: whoever sets a credential can be anybody afterwards.
+each has said that it has none: a client that sets a credential can then log in as any user.
 """
 
 from kafka_reassign_rpc.api.config_ports import AclPort
@@ -18,7 +18,7 @@ def check_no_authorizer(node: Node) -> None:
     authorizer = node.authorizer()
     if authorizer is None:
         raise ClusterAuthorizationFailed(
-            "No broker has said yet whether it has an authorizer, so nobody is authorized. Try again."
+            "No broker has said yet whether it has an authorizer, so no client is authorized. Try again."
         )
     if authorizer:
         raise _cannot_ask(authorizer)

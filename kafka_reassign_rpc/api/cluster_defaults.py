@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import Requester
 
 RACES = 5
-"""How often brokers are asked again after somebody else has changed the configs meanwhile."""
+"""How often brokers are asked again after others have changed the configs in between."""
 MOST_CHARACTERS = 1 << 20
 """Of all names and values together: ZooKeeper's jute.maxbuffer, beyond which no znode has them."""
 
@@ -54,7 +54,7 @@ async def alter_cluster_defaults(
 def wanted_defaults(
     standing: Mapping[str, str], change: ConfigChange, named: Collection[str]
 ) -> tuple[Mapping[str, str], DefaultsChange]:
-    """What would stand in ZooKeeper after the change, and what brokers would see of it. Raises KafkaError.
+    """What would be in ZooKeeper after the change, and what brokers would see of it. Raises KafkaError.
 
     Brokers leave out what they cannot use. So that is judged if the request names it, and otherwise stays as it is.
     """

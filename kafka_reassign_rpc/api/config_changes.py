@@ -216,7 +216,7 @@ async def apply_change(
     if resource.type == ConfigResourceType.TOPIC:
         if not resource.name:
             raise InvalidRequest("Default topic resources are not allowed.")
-        wanted.change({})  # what is wrong in itself is told before a topic is looked for (ZkAdminManager)
+        wanted.change({})  # what is wrong in itself is reported before a topic is looked for (ZkAdminManager)
         await _check_topic(node, resource.name)
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:

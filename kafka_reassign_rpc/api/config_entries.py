@@ -92,7 +92,7 @@ def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) ->
 
 def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
     """All settings of the servers, or those in `keys`. `layers`, which may hold other configs too, are what all servers
-    share, what stands where settings stood before, and what this server was started with.
+    share, what is set where settings were before, and what this server was started with.
     """
     found = []
     for name, definition in DEFINITIONS.items():

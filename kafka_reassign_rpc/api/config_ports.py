@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.requesters import Requester
 
 DeletedAcl = tuple[AclBinding, KafkaError | None]
-"""An ACL that DeleteAcls deletes, or the error for which it still stands."""
+"""An ACL that DeleteAcls deletes, or the error because of which it is still there."""
 
 
 ConfigChange = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -85,4 +85,4 @@ class AclPort(Protocol):
         """Returns the outcome of each."""
 
     async def delete(self, filters: Sequence[AclBindingFilter], ctx: RequestContext) -> Sequence[Sequence[DeletedAcl]]:
-        """Each ACL under the first filter that it matches. With an error it still stands."""
+        """Each ACL under the first filter that it matches. With an error it is still there."""

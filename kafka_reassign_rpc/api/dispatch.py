@@ -31,13 +31,13 @@ from kafka_reassign_rpc.support.turns import at_once, in_turns, start
 log = logging.getLogger(__name__)
 
 NOBODY = AclAuthorizer(frozenset(), allow_everyone=False)
-"""Decides behind a closed door: nobody may do anything."""
+"""Decides behind a closed door: no client may do anything."""
 NOBODY.loaded = True
 
 
 class Door(Protocol):
-    """Of a node without an authorizer: if the brokers have one, it would do for anybody what they refuse, so it asks
-    them first. `known` waits, for some seconds at most, until it is known whether the door is open.
+    """Of a node without an authorizer: if the brokers have one, it would do for every client what they refuse, so it
+    asks them first. `known` waits, for some seconds at most, until it is known whether the door is open.
     """
 
     @property
@@ -56,7 +56,7 @@ class Dispatcher:
 
     authorizer  None allows everything, if the door is open
     door        asked if there is no authorizer; None is always open
-    on_denied   called once for each request of which something was denied to its caller
+    on_denied   called once for each request in which something was denied
     """
 
     def __init__(

@@ -13,16 +13,16 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace, in_turns, rest
 
 SMALL = 500
-"""An answer of up to so many items is made and encoded at once (a few ms)."""
+"""An answer of up to this many items is made and encoded at once (a few ms)."""
 
 NUMBERS = 5000
 """Numbers, or names to compare, that are worked on at once: a millisecond."""
 
 MOST_REPLICAS = 1000
-"""Replicas of one partition in a request. The largest clusters have so many brokers."""
+"""Replicas of one partition in a request. The largest clusters have this many brokers."""
 
 PIECE_BYTES = 64 * 1024
-"""An answer that a handler encodes itself is in pieces of about so many bytes."""
+"""An answer that a handler encodes itself is in pieces of about this many bytes."""
 
 CONCURRENT_CALLS = 64
 """Config reads or writes of one request that run at the same time."""
@@ -51,7 +51,7 @@ async def answer_with(
 ) -> Answer:
     """As a message if the elements are few, else encoded.
 
-    elements    see `InParts`: made one by one, of values that nothing changes meanwhile
+    elements    see `InParts`: made one by one, of values that nothing changes in the meantime
     items       how many items they have in all, if they have arrays of their own
     others      other fields that may have many elements
     """

@@ -50,8 +50,9 @@ AskedItem = tuple[int, MoveTerms | CancelMove]
 
 
 class AlterReassignments(msgspec.Struct, frozen=True):
-    """Each partition occurs once. `queue`: the moves join the queue; else they start at once. `timeout_ms`: so long the
-    sender waits."""
+    """Each partition occurs once. `queue`: the moves join the queue; else they start at once. `timeout_ms`: how long
+    the sender waits.
+    """
 
     topics: Sequence[tuple[str, Sequence[AskedItem]]]
     allow_replication_factor_change: bool = True

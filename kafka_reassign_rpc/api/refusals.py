@@ -2,8 +2,8 @@
 such API is a row of `refused_records`, `refused_groups` or `refused_transactions`: who may ask, and with which errors.
 Where a request names topics or groups, and where the answer gives each an error, is read from the schemas.
 
-The order of errors is that of KafkaApis and the coordinators: what the caller may not touch, ids that nobody has, what
-does not exist, and then what this node is not: NOT_LEADER_OR_FOLLOWER sends clients to Metadata, NOT_COORDINATOR to
+The order of errors is that of KafkaApis and the coordinators: what the caller may not touch, unknown ids, what does not
+exist, and then what this node is not: NOT_LEADER_OR_FOLLOWER sends clients to Metadata, NOT_COORDINATOR to
 FindCoordinator. So a client learns the same as from a broker that is not the right one.
 """
 
@@ -46,7 +46,7 @@ from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 
 Fields = Mapping[str, Any]
-"""Of each refused thing, beside its name and its error; others have the default of the schema."""
+"""Of each refused thing, besides its name and its error; others have the default of the schema."""
 NO_FIELDS: Fields = {}
 PartitionError = Callable[[int, Any], KafkaError]
 """(number, the partition as the request has it) -> its error."""
@@ -219,21 +219,21 @@ def topics_refused(
 ) -> Iterator[InParts]:
     """The topics of `answer`, the class of the answer or of a structure within it, to `request`, which is of the same
     depth."""
-    asked, told = layout(type(request), version), layout(answer, version)
-    topic_class = answer._struct.fields[told.topics].data_class
-    partition_class = topic_class._struct.fields[told.partitions].data_class
+    asked, answered = layout(type(request), version), layout(answer, version)
+    topic_class = answer._struct.fields[answered.topics].data_class
+    partition_class = topic_class._struct.fields[answered.partitions].data_class
     shown = {**_defaults(partition_class, version), **fields}
     ordered = in_order(partition_class, version)
 
     def partitions(asked_for: Sequence[Any], error_of: PartitionError) -> Iterator[Any]:
         for one in asked_for:
             index = getattr(one, asked.number) if asked.number else one
-            yield ordered({**shown, told.number: index, told.code: error_of(index, one).code})
+            yield ordered({**shown, answered.number: index, answered.code: error_of(index, one).code})
 
     for topic in getattr(request, asked.topics):
         name, asked_for = getattr(topic, asked.name), getattr(topic, asked.partitions)
-        of_topic = topic_class(version=version, **{told.name: name})
-        yield InParts(of_topic, told.partitions, len(asked_for), partitions(asked_for, errors(name)))
+        of_topic = topic_class(version=version, **{answered.name: name})
+        yield InParts(of_topic, answered.partitions, len(asked_for), partitions(asked_for, errors(name)))
 
 
 async def named_refused(
@@ -243,19 +243,19 @@ async def named_refused(
     first array of the answer."""
     answer_class: Any = RESPONSES[request.API_KEY]
     answer = answer_class(version=version)
-    asked, told = (_first_array(type(one), version) for one in (request, answer))
+    asked, answered = (_first_array(type(one), version) for one in (request, answer))
     names: Sequence[str] = getattr(request, asked.name)
     if asked.is_struct_array():
         field = _first(asked.untagged_fields(version), "string")
         names = [getattr(one, field) for one in names]
     if once:
         names = list(dict.fromkeys(names))
-    of_each = told.untagged_fields(version)
+    of_each = answered.untagged_fields(version)
     named = _first((one for one in of_each if not one.nullable_for_version_q(version)), "string")
-    shown = {**_defaults(told.data_class, version), **fields}
-    ordered = in_order(told.data_class, version)
+    shown = {**_defaults(answered.data_class, version), **fields}
+    ordered = in_order(answered.data_class, version)
     elements = (ordered({**shown, named: name, "error_code": why(name).code}) for name in names)
-    return await answer_with(answer, told.name, elements, len(names))
+    return await answer_with(answer, answered.name, elements, len(names))
 
 
 def _first_array(message: Any, version: int) -> Any:

@@ -10,7 +10,7 @@ each partition gets the error in versions 0 and 1.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.answer_fields import NOT_TOLD
+from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     PARTITION_NUMBERS,
@@ -97,7 +97,7 @@ _DESCRIBED = {"group_state": "", "protocol_type": "", "protocol_data": "", "memb
 
 
 async def _kip_848_described(request: m.ConsumerGroupDescribeRequest, version: int, error: KafkaError) -> Answer:
-    return await named_refused(request, version, lambda _group: error, {"authorized_operations": NOT_TOLD})
+    return await named_refused(request, version, lambda _group: error, {"authorized_operations": NOT_REQUESTED})
 
 
 # ------------------------------------------------------------------------------------------------------------- offsets

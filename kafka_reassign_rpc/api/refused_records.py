@@ -208,7 +208,7 @@ _Marker = m.WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
 async def _write_markers(_node: Node, request: m.WriteTxnMarkersRequest, ctx: RequestContext) -> Answer:
-    if not ctx.access.may_on_cluster(AclOperation.ALTER, told=False):
+    if not ctx.access.may_on_cluster(AclOperation.ALTER, log_if_denied=False):
         ctx.access.check_cluster(AclOperation.CLUSTER_ACTION, "WriteTxnMarkers")
     return await _not_written(request, ctx.api_version, UNKNOWN)
 
@@ -216,9 +216,9 @@ async def _write_markers(_node: Node, request: m.WriteTxnMarkersRequest, ctx: Re
 async def _not_written(request: m.WriteTxnMarkersRequest, version: int, error: KafkaError) -> Answer:
     def markers() -> Iterator[InParts]:
         for marker in request.markers:
-            told = _Marker(version=version, producer_id=marker.producer_id)
+            marker_result = _Marker(version=version, producer_id=marker.producer_id)
             topics = topics_refused(marker, _Marker, version, same(error))
-            yield InParts(told, layout(_Marker, version).topics, len(marker.topics), topics)
+            yield InParts(marker_result, layout(_Marker, version).topics, len(marker.topics), topics)
 
     items = sum(1 + partitions_of(marker, version) for marker in request.markers)
     return await answer_with(
@@ -238,7 +238,7 @@ def _of_deletion(_request: object, ctx: RequestContext, known: KnownTopics) -> T
 
 def _of_epochs(_request: object, ctx: RequestContext, known: KnownTopics) -> TopicErrors:
     """Either right is enough."""
-    follower = ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION, told=False)
+    follower = ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION, log_if_denied=False)
     may = anything if follower else topic_right(ctx.access, DESCRIBE)
     return TopicRights(may, known).errors(same(_NOT_LEADER))
 

@@ -79,9 +79,9 @@ async def _of_brokers(request: m.AddPartitionsToTxnRequest, version: int, known:
     results = []
     for transaction in request.transactions:
         errors = await _of_transaction(transaction.topics, rights, transaction.transactional_id)
-        told = _Result(version=version, transactional_id=transaction.transactional_id)
+        result = _Result(version=version, transactional_id=transaction.transactional_id)
         topics: Iterator[InParts] = topics_refused(transaction, _Result, version, errors)
-        results.append(InParts(told, layout(_Result, version).topics, len(transaction.topics), topics))
+        results.append(InParts(result, layout(_Result, version).topics, len(transaction.topics), topics))
     items = sum(1 + partitions_of(transaction, version) for transaction in request.transactions)
     return await answer_with(_all_failed(version, 0), "results_by_transaction", results, len(results), items)
 

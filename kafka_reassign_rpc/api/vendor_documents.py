@@ -43,7 +43,9 @@ async def of_status_page(name: str, node: Node, parameters: Parameters, _ctx: Re
 
 
 async def event_log(node: Node, body: EventLogBody, ctx: RequestContext) -> EventLog:
-    """Every server answers with its own events. If the log no longer has the wanted one, it begins with the oldest."""
+    """Every server answers with its own events. If the log no longer has the event that was asked for, the answer
+    begins with the oldest.
+    """
     found = await node.events(body.from_seq, min(body.max_bytes, MOST_EVENT_BYTES))
     if found is None:
         raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")

@@ -1,5 +1,5 @@
-"""The documents that AskDocument answers and the commands that DoCommand does: a row for each, with who may. All else
-of the two APIs is here once: bounds, permission, decoding, encoding.
+"""The documents that AskDocument answers and the commands that DoCommand does: a row for each, with the right that it
+needs. All else of the two APIs is here once: bounds, permission, decoding, encoding.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

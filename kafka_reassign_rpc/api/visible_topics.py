@@ -12,6 +12,6 @@ def is_visible(topic: Topic | None) -> bool:
 
 
 async def known_topics(node: Node, names: Iterable[str] | None) -> Mapping[str, Topic]:
-    """Those that the node knows, else it fetches these, or all (None). `names` are gone through only then."""
+    """The topics that the node knows, else it fetches these, or all (None). Only then does it go through `names`."""
     known = node.topics_now()
     return known if known is not None else await node.topics(None if names is None else {*names})

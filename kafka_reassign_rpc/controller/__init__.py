@@ -1,15 +1,15 @@
 """The Kafka controller: elected in ZooKeeper, it decides, makes its decisions durable, and propagates them.
 
 controller_election   Kafka's election: who is the controller, and under which epoch
-odd_znodes            what stands in the znodes of an election that no election has written, and what to do
+odd_znodes            what the znodes of an election may hold that no election has written, and what to do
 controller_loop       the loop that all changes go through: decide, commit, replay, propagate, answer
 lifecycle/            the server process, standby, one term as the controller, and the service that APIs call
 commands/             what the loop works on, one module for each kind of command
-store                 the port that whatever stores the cluster implements
+store                 the port that each store of the cluster implements
 throttle_leases       throttle leases: topic and broker configs that follow the moves in flight
 zookeeper_store/      the store in front of ZooKeeper: a round's changes as fenced transactions
 loading/              reads the cluster from ZooKeeper
 watches/              ZooKeeper watches and request znodes, turned into commands
-duties/               what a controller does beside its commands: propagation, progress, self-healing, …
+duties/               what a controller does besides its commands: propagation, progress, self-healing, …
 telemetry/            event log, metrics, health
 """

@@ -40,7 +40,7 @@ UNKNOWN = -1
 class Takeover(StrEnum):
     """When a server becomes the controller.
 
-    NEVER    in no case: it always stands by
+    NEVER    in no case: it is always a standby
     VACANT   when there is no controller
     ALWAYS   also at its start, if a stock broker is the controller
     """
@@ -130,7 +130,7 @@ async def campaign(
     highest: int = 0,
 ) -> Leadership | None:
     """Tries once. Returns None if another controller is elected, or was faster. `highest`: the highest epoch that is
-    known beside the one in ZooKeeper.
+    known, apart from the one in ZooKeeper.
 
     `seize`: the same transaction removes this owner of `/controller`, but not a newer one. Raises NotSent or
     SessionOver if ZooKeeper cannot be asked, BadZnode if the epoch cannot be decoded.
@@ -146,7 +146,7 @@ async def campaign(
             znode_paths.CONTROLLER_EPOCH, epoch, highest, highest + 1,
         )  # fmt: skip
         epoch = highest
-    # Versions of /controller start again with each election. Who is elected after this read changes the epoch.
+    # Versions of /controller start again with each election. An election after this read changes the epoch.
     if seize is not None:
         found = await owner(zk)
         if found is None or found.session != seize.session:

@@ -7,7 +7,7 @@ can fail (`controller.store`), and what the loop does then:
     another controller      it was elected, or may be: every command answers NOT_CONTROLLER
     reload needed           the store has changed, or may have: read the cluster again, decide again
     too large               the store has no room for a topic: refuse its partitions, decide again without the writes of
-                            this topic that nobody asked for
+                            this topic that no request asked for
     fails every time        the store refuses what one of the commands wants: each command gets a round of its own; one
                             that still fails answers REQUEST_TIMED_OUT
 """
@@ -47,10 +47,10 @@ from kafka_reassign_rpc.support.turns import Pace
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 10
-"""So often a round is decided again after foreign writes. Then its commands are tried one by one, or fail."""
+"""How often a round is decided again after foreign writes. Then its commands are tried one by one, or fail."""
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
-"""Waits before a command that nobody would repeat is submitted again."""
+"""Waits before a command that has no client to repeat it is submitted again."""
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class ControllerLoop:
                        durable round
     record             takes the events of a round, once it is durable and answered
 
-    `throttle_leases` sets the throttles of moves. Its `run` is a task beside the loop.
+    `throttle_leases` sets the throttles of moves. Its `run` is a task next to the loop.
     """
 
     def __init__(
@@ -134,8 +134,9 @@ class ControllerLoop:
             await asyncio.wait(unanswered, timeout=seconds)
 
     async def insist(self, make: Callable[[], Command[T]]) -> T:
-        """For a command that nobody would repeat: it is submitted again while others keep changing what is stored.
-        Raises NotController, and UnknownServerError if a defect prevents the decision."""
+        """For a command that has no client to repeat it: it is submitted again while others keep changing what is
+        stored. Raises NotController, and UnknownServerError if a defect prevents the decision.
+        """
         backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
@@ -212,7 +213,7 @@ class ControllerLoop:
             log.error(
                 "%s was given up after %d attempts: its sender gets REQUEST_TIMED_OUT", type(command).__name__, ATTEMPTS
             )
-            command.failed(RequestTimedOut(f"{self._store.place} is being written by somebody else: try again"))
+            command.failed(RequestTimedOut(f"{self._store.place} is being changed by others: try again"))
         if commands:
             await self._round([])  # the cluster was read again: that must be decided about without this command too
         else:

@@ -1,4 +1,4 @@
-"""What may stand in the znodes of an election that no controller's election has written, and what an operator does.
+"""What the znodes of an election may hold that no controller's election has written, and what an operator does.
 
     /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
     /controller_epoch   without data or with garbage: the epoch that brokers obey is not known. Lowered or deleted: it
@@ -80,34 +80,34 @@ def controller(owner: ControllerOwner) -> Odd | None:
         if not owner.problem:
             return None
         return Odd(
-            f"{path} cannot be understood ({holds}), and nobody is elected while it stands",
+            f"{path} cannot be understood ({holds}), and no controller is elected while it is there",
             f"find out who wrote it; it goes with the session of its owner, {owner.session:#x}",
         )
     return Odd(
-        f"{path} is persistent ({holds}): no session owns it, it does not go when a process ends, and nobody is elected"
-        " while it stands",
+        f"{path} is persistent ({holds}): no session owns it, it does not go when a process ends, and no controller is"
+        f" elected while it is there",
         "if no broker and no server controls the cluster, delete it",
     )
 
 
 def lowered_epoch(epoch: int, least: int) -> Odd | None:
-    """`epoch` as it stands, -1 where there is no znode; `least`: the highest in the states of partitions."""
+    """`epoch` as it is stored, -1 where there is no znode; `least`: the highest in the states of partitions."""
     if epoch >= least:
         return None
     path = znode_paths.CONTROLLER_EPOCH
     return Odd(
         f"{path} {f'is {epoch}' if epoch >= 0 else 'does not exist'}, and a controller of epoch {least} has written"
-        " states of partitions: somebody has lowered it, and brokers obey no lower epoch than they know",
+        f" states of partitions: it was lowered, and brokers obey no lower epoch than they know",
         f"a server of this product is elected above {least}; before a stock or KRaft controller is elected, write"
         f" {least} into it, or any higher number",
     )
 
 
 def controller_epoch(error: BadZnode, least: int | None = None) -> Odd:
-    """`least` is the highest epoch that is known otherwise; None: nobody has looked for it."""
+    """`least` is the highest epoch that is known otherwise; None: it was not looked for."""
     known = "the highest controller_epoch in the states of partitions" if least is None else str(least)
     return Odd(
-        f"{error.path} cannot be understood ({error.reason}), and nobody is elected while it is so",
+        f"{error.path} cannot be understood ({error.reason}), and no controller is elected until it is repaired",
         f"write the epoch of the last controller into it, or any higher number; it was {known} or more."
         " Brokers ignore a controller with a lower one",
     )

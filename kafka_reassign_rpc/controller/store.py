@@ -1,4 +1,4 @@
-"""What the controller needs of whatever stores the cluster: the port that `controller.zookeeper_store` implements, and
+"""What the controller needs of a store of the cluster: the port that `controller.zookeeper_store` implements, and
 in memory a store of the tests (`tests/controller/store` holds for each). A call fails in three ways:
 
     ControllerMoved   another controller was elected, or may be: nothing more is written, nothing more is answered
@@ -25,7 +25,7 @@ class ControllerMoved(Exception):
 
 
 class ReloadNeeded(Exception):
-    """`is_unknown`: nobody knows whether the write was carried out; otherwise this very write is refused."""
+    """`is_unknown`: it is not known whether the write was carried out; otherwise this very write is refused."""
 
     def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class ReloadNeeded(Exception):
 
 
 class TopicTooLarge(Exception):
-    """The reason is for whoever asked for it."""
+    """The reason is for the sender of the request."""
 
     def __init__(self, topic: str, reason: str) -> None:
         super().__init__(reason)
@@ -41,7 +41,7 @@ class TopicTooLarge(Exception):
 
 
 class StoredProblem(NamedTuple):
-    """Something stored that nobody can understand or carry out. `who`: where it stands, as events name a requester."""
+    """Something stored that cannot be understood or carried out. `who`: where it is, as events name a requester."""
 
     who: str
     reason: str
@@ -95,14 +95,14 @@ class LeasedConfigStore(Protocol):
     async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
         """Writes configs, each together with its memory, and announces them to the brokers. Returns the bytes written.
 
-        Raises ControllerMoved; ReloadNeeded if somebody has changed one since it was read. `limited`: raises
+        Raises ControllerMoved; ReloadNeeded if one was changed since it was read. `limited`: raises
         TopicTooLarge for a topic whose configs have no room; nothing is written then.
         """
         ...
 
 
 class Store(Protocol):
-    """`place`: what others may write beside this controller, for people."""
+    """`place`: where others may write besides this controller, in words for people."""
 
     @property
     def place(self) -> str: ...

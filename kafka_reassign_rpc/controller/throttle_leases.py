@@ -4,7 +4,7 @@ what the configs should be.)
     before a round's writes   set the configs of its new leases, so no leased replica is copied without its throttle.
                               Where moves are cancelled with their throttles (KIP-236's znode), remove those that others
                               have put on their replicas
-    beside the rounds         remove the configs of ended leases, restore the values from before; follow changes by
+    between rounds            remove the configs of ended leases, restore the values from before; follow changes by
                               others; add the replicas of the next queued moves to the topics' lists. (A broker learns
                               of a config a moment later than of a replica, and has copied a small one by then. It also
                               leaves less to set before a round)
@@ -12,7 +12,7 @@ what the configs should be.)
 A config and the memory of its former value change together (`controller.store.LeasedConfigStore`), so the next
 controller finds the former value. Each term begins with a check of all memories: configs that no lease needs go.
 
-Beside the rounds, many configs are written together. Where one is refused (nobody may write it, it is too long), each
+Between rounds, many configs are written together. Where one is refused (it may not be written, it is too long), each
 is written by itself, and that one is tried again later.
 """
 
@@ -53,7 +53,7 @@ from kafka_reassign_rpc.support.turns import Pace
 log = logging.getLogger(__name__)
 
 RACES = 20
-"""So often configs are read and written again because somebody else was faster."""
+"""How often configs are read and written again because another writer was faster."""
 GAP_S = 0.02
 BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
 """The pause between two writes for ended leases; and the limits that lengthen it by what was written, unless no lease
@@ -77,7 +77,7 @@ class ConfigChange(NamedTuple):
 
 class ThrottleLeases:
     """Around each commit the loop calls `before`, if throttles change with the round, then `after` or `given_up`; `run`
-    is a task beside the loop.
+    is a task next to the loop.
     """
 
     def __init__(
@@ -345,7 +345,7 @@ class ThrottleLeases:
         topic = self._cluster.topics.get(name)
         if topic is None and name in self._cluster.unreadable:
             return None
-        # Configs without a topic are of one that somebody has taken out of the store, and which may come back.
+        # Configs without a topic are of one that was taken out of the store, and which may come back.
         if topic.deleting if topic is not None else stored.configs is None:
             return ConfigChange(ConfigWrite(stored, configs, TopicMemory()), False, ())
         wanted, coming, ahead = (
@@ -385,7 +385,7 @@ class ThrottleLeases:
         return lowest if NO_RATE in (lowest, common) else common, lifts
 
     async def _needed(self, pace: Pace) -> set[int]:
-        """Brokers with throttled replicas of moves without a lease: somebody else throttles those."""
+        """Brokers with throttled replicas of moves without a lease: others throttle those."""
         found: set[int] = set()
         for topic, indexes in list(self._cluster.moving.items()):
             configs = self._cluster.topic_configs.get(topic, {})
@@ -434,5 +434,5 @@ def _by_others(
             catalogue.THROTTLE_SET,
             broker=broker,
             bytes=None if rate is None else whole_number(rate, 0, INT64),
-            reason=f"{side}by somebody else, in the place of the {leased} B/s of leases",
+            reason=f"{side}by somebody else, instead of the {leased} B/s of leases",
         )

@@ -137,8 +137,8 @@ def makes_room(connections: Sequence[P], now: float) -> P:
 
 
 class HttpServer:
-    """Serves `pages` by path. `start` binds (or raises OSError) and sets `address`. Paths in `for_anybody` are answered
-    under any `Host`. `clusters`: which of several a path is about."""
+    """Serves `pages` by path. `start` binds (or raises OSError) and sets `address`. Paths in `for_any_host` are
+    answered under any `Host`. `clusters`: which of several a path is about."""
 
     def __init__(
         self,
@@ -146,12 +146,12 @@ class HttpServer:
         port: int,
         pages: Mapping[str, Page],
         security: HttpSecurity = HttpSecurity(),  # noqa: B008 (a constant)
-        for_anybody: Container[str] = (),
+        for_any_host: Container[str] = (),
         clusters: Mapping[str, str] = {},
     ) -> None:
         self.address = (host, port)
         self._security = security
-        self._for_anybody = for_anybody
+        self._for_any_host = for_any_host
         self._clusters = clusters
         self._pages = pages
         self._web: web.Server
@@ -193,7 +193,9 @@ class HttpServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         cast(_Connection, request.protocol).asks()
-        if request.path not in self._for_anybody and not self._security.answers_for(request.headers.getall("Host", [])):
+        if request.path not in self._for_any_host and not self._security.answers_for(
+            request.headers.getall("Host", [])
+        ):
             return _refusal(request, 421, MISDIRECTED, SERVER)
         try:
             may_read = await self._may_read(request)

@@ -178,7 +178,7 @@ async def test_sv_5_only_the_controller_alters_credentials() -> None:
             "The brokers have authorizer.class.name=kafka.security.authorizer.AclAuthorizer, which this server does "
             "not ask. Send the request to a broker, or start this server with the same authorizer.class.name.",
         ),
-        (None, "No broker has said yet whether it has an authorizer, so nobody is authorized. Try again."),
+        (None, "No broker has said yet whether it has an authorizer, so no client is authorized. Try again."),
     ],
 )
 async def test_sv_5_where_brokers_have_an_authorizer_nobody_gets_more_rights_than_there(

@@ -54,7 +54,7 @@ async def served(arguments: list[str], ready: HttpPage) -> AsyncIterator[None]:
     values = read_settings(_parsed(arguments), SETTINGS)
     pages = {"/health": lambda: HttpPage(b'{"alive":true}'), "/ready": lambda: ready}
     host, port = values["metrics.listener"]
-    server = HttpServer(host, port, pages, http_security(values), for_anybody=tuple(pages))
+    server = HttpServer(host, port, pages, http_security(values), for_any_host=tuple(pages))
     await server.start()
     try:
         yield

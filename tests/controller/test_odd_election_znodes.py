@@ -92,7 +92,7 @@ async def test_hm_4_a_server_takes_part_as_soon_as_the_migration_znode_is_emptie
         (
             b"",
             True,
-            "/controller cannot be understood (it has no data), and nobody is elected while it stands: find out",
+            "/controller cannot be understood (it has no data), and no controller is elected while it is there: find",
         ),
         (b"[]", True, "/controller cannot be understood (Expected `object`"),
     ],

@@ -192,7 +192,7 @@ async def test_sv_5_a_defect_in_the_look_keeps_no_server_from_elections_and_is_l
     for now[0], looks in ((1, 1), (2, 1), (3602, 2)):
         await own.known()
         assert own.found.kept_out is None
-        assert caplog.text.count("is not known: to look at them failed") == looks
+        assert caplog.text.count("is not known: the check failed") == looks
     monkeypatch.undo()
     now[0] += own_tls.EVERY_S
     await own.known()

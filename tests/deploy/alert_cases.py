@@ -19,7 +19,7 @@ LOG_DIR_LOST = Fired(
     "Broker 3 has lost the log dir /data/2.", {"job": KAFKA, "broker": "3", "log_directory": "/data/2"}
 )
 LOST = Fired("a cannot write its event log.", ON_A)
-UNTOLD = Fired("https://hooks was not told some events by a.", {**ON_A, "receiver": "https://hooks"})
+UNTOLD = Fired("https://hooks did not get some events from a.", {**ON_A, "receiver": "https://hooks"})
 SLOW = Fired("ZooKeeper is away from a, or slow.", ON_A)
 LEFT = Fired("Broker 1 has a throttle (leader), and nothing moves.", {"job": KAFKA, "broker": "1", "side": "leader"})
 THROTTLED = servers(

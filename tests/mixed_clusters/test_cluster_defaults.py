@@ -196,7 +196,7 @@ async def test_hm_1_what_stands_and_cannot_be_applied_is_named_and_can_be_delete
     ours_code, text = await change(ours, {LEADER_RATE: "5"})
     assert ours_code == code
     assert text.startswith(theirs)
-    assert "cannot apply what stands already: delete or correct log.local.retention.ms first" in text
+    assert "cannot apply what is set already: delete or correct log.local.retention.ms first" in text
     assert await change(ours, {"log.local.retention.ms": None}) == (0, "")
     assert await change(ours, {LEADER_RATE: "5"}) == (0, "")
     assert await standing(mixed) == {"log.segment.bytes": "2000", LEADER_RATE: "5"}

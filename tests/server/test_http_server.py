@@ -61,7 +61,7 @@ async def test_hm_7_without_a_login_pages_answer_to_the_names_of_this_server_alo
     """DNS rebinding: the browser of somebody here reads for a web page from elsewhere, under the name of that."""
     pages = {path: lambda: HttpPage(b"{}") for path in ("/page", "/api/v1/page", "/health")}
     security = HttpSecurity(host_names=frozenset({"kafka.example"}))
-    server = HttpServer("127.0.0.1", 0, pages, security, for_anybody=("/health",))
+    server = HttpServer("127.0.0.1", 0, pages, security, for_any_host=("/health",))
     await server.start()
     address = "{}:{}".format(*server.address)
     for path in ("/page", "/api/v1/page", "/nothing"):

@@ -61,7 +61,7 @@ async def test_sv_11_while_watch_sees_nothing_its_rows_are_grey(tab: Tab) -> Non
         grey = await colour(tab, "#live")
         assert await colour(tab, "#moves td span") != grey
         views.append(views[0]._replace(watch=WatchView(silent_since=1_800_000_000_000)))
-        await eventually(lambda: tab.shows("#notices", "Nobody has said since"))
+        await eventually(lambda: tab.shows("#notices", "No broker has said since"))
         for text in ("#moves td span", "#tiles dd", "#groups td span"):
             assert await colour(tab, text) == grey, text
 

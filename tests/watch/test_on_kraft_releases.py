@@ -194,7 +194,7 @@ async def that_nobody_tells_the_moves_is_said(stage: Stage) -> None:
 
     async def is_said() -> bool:
         texts = await stage.watch.problems()
-        return any(text.startswith("Nobody has said since ") or text.endswith(" UTC)") for text in texts)
+        return any(text.startswith("No broker has said since ") or text.endswith(" UTC)") for text in texts)
 
     await eventually(is_said, within=60)
 

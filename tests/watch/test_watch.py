@@ -286,7 +286,7 @@ async def test_kr_1_while_nobody_tells_the_moves_one_line_says_since_when(
         one = await eventually(problem)
         assert one["kind"] == "unseen"
         assert began < one["since"] <= now_ms(), "the question may have been under way already"
-        assert one["text"].startswith(f"Nobody has said since {utc_time(one['since'])} UTC which moves there are: ")
+        assert one["text"].startswith(f"No broker has said since {utc_time(one['since'])} UTC which moves there are: ")
         assert len(await watch.moves()) == len(TWO_MOVE), "as they were then"
 
         async def is_blind() -> Any:
@@ -315,7 +315,7 @@ async def test_kr_1_moves_that_are_shown_as_they_were_are_said_to_be_old_whichev
 
         async def since() -> Any:
             found = (await watch.document("status"))["problems"]
-            return next((one["since"] for one in found if one["text"].startswith("Nobody has said since ")), None)
+            return next((one["since"] for one in found if one["text"].startswith("No broker has said since ")), None)
 
         await eventually(lambda: watch.watcher.answers)
         for node in nodes:

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class Approval(NamedTuple):
-    """`held_back`: why nothing was approved; None: nothing kept it from it."""
+    """`held_back`: why nothing was approved; None: nothing was in the way."""
 
     held_back: str | None
     outcome: ApprovalOutcome
@@ -34,7 +34,7 @@ class ApproveRepairs(Command[Approval]):
         self.by = by
         self._brokers = None if brokers is None else frozenset(brokers)
         self._approved: dict[TopicPartition, tuple[bool, frozenset[int]]] = {}
-        """Whether each is held besides, and the brokers that it repairs."""
+        """Whether each is also held, and the brokers that it repairs."""
 
     def decide(self, work: Round) -> Iterator[None]:
         view = work.view

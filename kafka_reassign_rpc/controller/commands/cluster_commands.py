@@ -58,7 +58,7 @@ class ControllerFailover(Command[None]):
     bounced        brokers that have registered again since the last read: they have failed and started again
     held           as what all that waits is held, in the queue and in the batch; None: it may start
                    (`core.failover.absence`)
-    started_with   what brokers have told of themselves: it holds before a move gets a lease
+    started_with   what brokers have reported of themselves: it holds before a move gets a lease
     """
 
     def __init__(

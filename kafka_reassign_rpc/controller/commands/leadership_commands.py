@@ -30,13 +30,14 @@ from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import first_of
 
 SHOWN = 5
-"""An event names at most so many replicas of a failed log dir, or partitions with an elected leader."""
+"""How many replicas of a failed log dir, or partitions with an elected leader, an event names at most."""
 LONGEST_NAME = 249
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
     """For the named partitions or for all. (api/ leaves those out of all that needed none.) After a lost commit a
-    partition that has the elected leader by now got it from there."""
+    partition that has the elected leader by now got it from this command.
+    """
 
     def __init__(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, by: Requester = CONTROLLER

@@ -35,7 +35,7 @@ class ChangeLeaseRates(Command[ThrottledMoves | KafkaError]):
 
 
 def end_leases_while_brokers_migrate(work: Round) -> Iterator[None]:
-    """Moves go on and start without leases: after the migration to KRaft nobody would end them."""
+    """Moves go on and start without leases: after the migration to KRaft nothing would end them."""
     refused = restrictions.lease_refused(work.view.cluster)
     if refused is None:
         return

@@ -22,7 +22,7 @@ def count_lost(work: Round, sizes: Mapping[TopicPartition, int] = NO_SIZES) -> G
     view = work.view
     before, view.gone = view.cluster.soft.gone if view.gone is None else view.gone, losses.brokers
     if before - view.gone and view.cluster.queue.routes[HEAL]:
-        queue_admission.lines_of(view).more = True  # the brake may hold waiting repairs no longer
+        queue_admission.lines_of(view).more = True  # the brake may no longer hold waiting repairs
     return losses
 
 

@@ -80,7 +80,7 @@ class TimePassed(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         window = work.view.cluster.soft.window
         if window != self._before:
-            reason = "there are no windows any more: waiting moves start" if window is None else window.meaning
+            reason = "there are no windows now: waiting moves start" if window is None else window.meaning
             work.view.report(Event(catalogue.WINDOW_CHANGED, reason=reason))
             yield from process_batch_and_queue(work)
         self.answer(None)

@@ -36,7 +36,7 @@ class PreparedRepair(NamedTuple):
 
     cordoned   the brokers that it gives no replica
     adopted    moves of the plan that others had in the queue
-    sizes      bytes of the leaders' replicas, as far as brokers have told them
+    sizes      bytes of the leaders' replicas, as far as brokers have reported them
     """
 
     plan: Plan
@@ -65,8 +65,8 @@ class QueueRepairs(Command[QueuedRepair]):
     If pause or brake hold by now, nothing joins the queue, and the answer says why. The next diagnosis deals with a
     partition whose replicas or waiting moves have changed since, or whose brokers are back: the failures of brokers
     that hold such partitions stay. Partitions that cannot be written to now come first (see `start_priority`); within
-    that, brokers take turns. A repair in the place of a held move is held as that was: somebody wants nothing to start
-    there before they say so.
+    that, brokers take turns. A repair in the place of a held move is held as that was: its operator wants nothing to
+    start there before its release.
 
     `fastest` is the highest observed replication throughput, bytes/s.
     """
@@ -96,7 +96,7 @@ class QueueRepairs(Command[QueuedRepair]):
         gone = self._still_gone(work)
         self._held_back = brake(counting(lost.brokers, work.view.cluster), work.view.cluster.brokers, settings)
         if self._held_back is None and not gone:
-            self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
+            self._held_back = "what was to be healed has come back, or its repair is queued already"
         if self._held_back is None:
             yield from self._queue_all(work, gone, settings)
             moves = []
@@ -154,7 +154,7 @@ class QueueRepairs(Command[QueuedRepair]):
     def _is_as_planned(
         self, work: Round, name: TopicPartition, target: tuple[int, ...], queued: WaitingMove | None
     ) -> bool:
-        """Whether somebody still wants what the repair has adopted, and nobody wants anything else by now."""
+        """Whether the moves that the repair has adopted are still wanted, and no other move is by now."""
         partition = work.view.get(*name)
         if partition is not None and repair_targets.serves_as_repair(queued, work.view.cluster, partition):
             return queued.terms.target == target

@@ -143,7 +143,7 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
 
 
 def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, BatchEntry]) -> Iterator[None]:
-    """Also withdraws those that wait. They have no entry in the batch, unless somebody has made one; their records have
+    """Also withdraws those that wait. They have no entry in the batch, unless a user has made one; their records have
     the original replicas."""
     for name in _moving(work):
         partition = work.view.get(*name)

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
 
 PATHS_NAMED = 3
-"""So many log dirs are named in an event."""
+"""How many log dirs are named in an event."""
 
 
 class RepairMemory:
@@ -155,7 +155,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             for broker, one in in_part.items()
             if not is_another(one, described.get(broker), is_repaired=broker in under_repair and bool(lost.get(broker)))
         }
-        # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
+        # A broker that this controller has missed, and that has not failed by now, was back in between.
         known = failed.keys() - cluster.brokers.keys() | same.keys() & cluster.brokers.keys()
         new = damaged - in_part.keys()
         self._missed = {
@@ -293,7 +293,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     self._rated_waiting[rate] += 1
             yield
         for reason, count in self._dropped.items():
-            what = f"{reason}: {counted(count, 'move')} that had not started; what it repairs is not lost any more"
+            what = f"{reason}: {counted(count, 'move')} that had not started; what it repairs is no longer lost"
             work.view.report(Event(catalogue.HEAL_DROPPED, reason=what))
 
     def _review_moving_repairs(self, work: Round, *, cancel: bool) -> Iterator[None]:
@@ -335,7 +335,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in sorted(found.forget):
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=self._why_over(work, broker)))
         for broker in sorted(found.mended):
-            over = "failed log dirs: they are good again, or hold nothing any more"
+            over = "failed log dirs: they are good again, or no longer hold anything"
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=over))
         heal_at = failed_brokers.promised_times(found, settings, work.view.cluster.soft.in_force.disabled_by)
         for broker in found.alerts:
@@ -362,7 +362,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         if broker in work.view.cluster.brokers:
             return "it is back"
         is_repaired = self._waiting_for[broker] or self._moving_from[broker]
-        return "its repair takes its last replicas away" if is_repaired else "it holds no replica any more"
+        return "its repair takes its last replicas away" if is_repaired else "it no longer holds a replica"
 
     def _what(self, broker: int) -> str:
         """Empty for a broker that is gone."""

@@ -38,7 +38,7 @@ from kafka_reassign_rpc.core.writers.topic_facts import MarksChanged, MarksFound
 NO_ID = UUID(int=0)
 
 MAX_NEW_PARTITIONS = 1_000_000
-"""One request may create so many partitions."""
+"""How many partitions one request may create."""
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
@@ -272,7 +272,7 @@ class TopicsRead(Command[None]):
     """Topics that others have created or changed.
 
     New partitions that come with a state existed before: their epochs rise, so that leaders repeat a request for an ISR
-    that was refused meanwhile. `appeared` is called with the names once the topics are usable.
+    that was refused in between. `appeared` is called with the names once the topics are usable.
     """
 
     def __init__(self, found: TopicsFound, own_id: int, *, appeared: Callable[[Sequence[str]], None]) -> None:

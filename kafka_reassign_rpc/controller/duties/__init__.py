@@ -1,12 +1,12 @@
-"""What a server does beside commands. As the controller, for as long as its term lasts:
+"""What a server does besides commands. As the controller, for as long as its term lasts:
 
 term_tasks          runs the duties, and ends the term where one fails
 obedience           whether brokers obey this term: until then nothing is answered as done
 reported_by_brokers what follows from the reports of brokers
 learnt_settings     has in force what the survey learns of the brokers' settings
 waiting_moves       has waiting moves decided again once there may be room
-cordon_watch        tells of new replicas on cordoned brokers
-window_changes      tells the time of day when a window begins or ends
+cordon_watch        reports new replicas on cordoned brokers
+window_changes      makes the loop decide again when a window begins or ends
 propagation         marks at the channels what brokers have to learn of a committed round
 topic_deletion      counts confirmed StopReplicas
 topic_removals      removes a topic's znodes after the last one; marks and records without a topic
@@ -17,7 +17,7 @@ healing_answers     what self-healing answers operators
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time; how often, and from which imbalance on, says
                     `core.settings.broker_settings`
-lagging_replicas    tells leaders their replicas again, once in a term, where a live one is out of sync
+lagging_replicas    sends leaders their replicas again, once in a term, where a live one is out of sync
 config_changes      purges old announcements of config changes
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
@@ -29,6 +29,6 @@ As controller and as standby:
 
 broker_survey       asks brokers for their API versions and settings
 defaults_judge      asks all live brokers before cluster-wide broker configs are changed
-acl_keeper          keeps the authorizer's ACLs as they stand in ZooKeeper
+acl_keeper          keeps the authorizer's ACLs as they are in ZooKeeper
 client_config_keeper keeps quotas and SCRAM credentials in the same way
 """

@@ -1,10 +1,10 @@
-"""Keeps the authorizer's ACLs as they stand in ZooKeeper.
+"""Keeps the authorizer's ACLs as they are in ZooKeeper.
 
     not loaded   super users alone are admitted
     loaded       each announcement makes the keeper read that resource again. While ZooKeeper is away the ACLs that were
                  read last count, as in Kafka
     reconnected  everything is read again: an announcement may have come and gone
-    unreadable   an entry that cannot be read is watched, and read again once somebody has repaired it
+    unreadable   an entry that cannot be read is watched, and read again once it is repaired
 
 Announcements are watched before ACLs are read, so no change is missed. One that cannot be read makes the keeper read
 everything. ACLs that cannot be read refuse all but super users on their resources. A lock keeps a read from putting
@@ -54,7 +54,7 @@ class AclKeeper:
         self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._unreadable: dict[str, ResourcePattern] = {}
-        """By path. They are watched, since nobody announces a repair."""
+        """By path. They are watched, since a repair is not announced."""
         self._repaired: set[str] = set()
         self._stale = True
         self._last: Mapping[str, int] = {}
@@ -115,7 +115,7 @@ class AclKeeper:
                 backoff.reset()
 
     async def _load(self) -> None:
-        """What vanishes from ZooKeeper meanwhile is announced."""
+        """What vanishes from ZooKeeper in the meantime is announced."""
         self._stale = False
         await self._store.create_paths()
         self._last = await self._store.last_changes()

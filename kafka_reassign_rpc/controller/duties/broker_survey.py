@@ -2,7 +2,7 @@
 
 It runs on the controller and on standbys. Each registration has its own connection, so a slow broker delays nothing:
 until it has answered, the built-in values hold. A broker can change these answers only by a restart, which registers it
-again; its API versions stay known meanwhile.
+again; its API versions stay known until then.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 PATIENCE_S = 5.0
-"""So long after a broker has registered, requests wait for the first answers."""
+"""How long after a broker has registered requests wait for the first answers."""
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
@@ -42,7 +42,7 @@ class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics
     tried       the first attempt to ask it is over, successful or not
-    refuses     it does not tell its settings
+    refuses      it does not report its settings
     """
 
     def __init__(self, broker: Broker, task: asyncio.Task[None]) -> None:
@@ -126,8 +126,8 @@ class BrokerSurvey:
         """Waits for the first survey. Returns those of these settings and policies that are needed, that the operator
         has not given, and that most brokers have not answered.
 
-        A policy is needed if a broker refuses to tell its settings. Silent brokers keep nobody from creating topics and
-        changing configs, such as throttles: a warning says that no policy was checked.
+        A policy is needed if a broker refuses to report its settings. Silent brokers keep no client from creating
+        topics and changing configs, such as throttles: a warning says that no policy was checked.
         """
         asked = [name for name in names if name not in self._own and (self._refuses or name not in POLICIES)]
         if asked and self._registered and not self._is_over:
@@ -172,7 +172,7 @@ class BrokerSurvey:
 
     @property
     def last_authorizer(self) -> str:
-        """That any broker last had: why nobody is let in."""
+        """The authorizer that any broker last had: the reason why no client is let in."""
         return broker_settings.authorizer(self._last_settings()) or ""
 
     @property
@@ -290,7 +290,7 @@ class BrokerSurvey:
             return False
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
             log.debug(
-                "broker %d does not tell its versions and settings, and is asked again: %s",
+                "broker %d does not report its versions and settings, and is asked again: %s",
                 broker.id,
                 error or type(error).__name__,
             )
@@ -309,7 +309,8 @@ class BrokerSurvey:
         for name in policies:
             if name not in self._silent_about:
                 self._silent_about.add(name)
-                log.warning("most brokers have not told their settings: whether they have %s is not known, and requests"
+                log.warning("most brokers have not reported their settings: whether they have %s is not known, and"
+                " requests"
                             " go on without that check", name)  # fmt: skip
 
     def _warn_of_refusal(self, broker: Broker, error: ConfigsRefused) -> None:
@@ -318,8 +319,8 @@ class BrokerSurvey:
         one.refuses = True
         if not one.tried:
             unknown = ", ".join(name for name in broker_settings.ASKED if name not in self._own)
-            log.warning("broker %d does not tell its settings (%s): grant this server DESCRIBE_CONFIGS on the cluster."
-                        " As long as most brokers do not tell them, these are not known, and requests that need one are"
+            log.warning("broker %d does not report its settings (%s): grant this server DESCRIBE_CONFIGS on the"
+            " cluster. As long as most brokers do not report them, these are not known, and requests that need one are"
                         " refused: %s", broker.id, error, unknown)  # fmt: skip
 
     def _attempt_is_over(self, broker: Broker) -> None:

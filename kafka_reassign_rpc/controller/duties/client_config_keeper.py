@@ -1,6 +1,7 @@
 """Keeps in memory what is set for users, clients and IPs: quotas, and the SCRAM credentials of users. As in brokers
 (ZkConfigManager), all is read after each connection to ZooKeeper, then what `/config/changes` announces, and malformed
-znodes once somebody has repaired them. While ZooKeeper is away, all stays."""
+znodes once they are repaired. While ZooKeeper is away, all stays.
+"""
 
 import asyncio
 import logging
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
 RESOLVE_S = 2.0
-"""Host names that are read together may take so long to resolve."""
+"""How long host names that are read together may take to resolve."""
 
 
 class ClientConfigKeeper:
@@ -151,7 +152,7 @@ async def _address(host: str) -> str | None:
             found = await asyncio.get_running_loop().getaddrinfo(host, None)
         return str(found[0][4][0])
     except (OSError, UnicodeError) as error:  # a timeout is an OSError
-        log.warning("the quota of IP %r holds for nobody: the name is not known: %s", host[:200], error)
+        log.warning("the quota of IP %r has no effect: the name is not known: %s", host[:200], error)
         return None
 
 

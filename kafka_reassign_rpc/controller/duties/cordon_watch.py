@@ -1,4 +1,4 @@
-"""Tells operators of new replicas on cordoned brokers, by whatever way they came there."""
+"""Reports new replicas on cordoned brokers to operators, however they came there."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Asks every live broker whether it accepts cluster-wide configs, before they are written.
 
-The registered brokers are read for each question, and again after all have answered: one that has registered meanwhile
+The registered brokers are read for each question, and again after all have answered: one that has registered in between
 is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
@@ -22,11 +22,11 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 AT_ONCE = 50
-"""So many brokers are asked at the same time."""
+"""How many brokers are asked at the same time."""
 ANSWER_S = 10.0
-"""A broker may take so long."""
+"""How long a broker may take."""
 WHOLE_S = 25.0
-"""All may take so long together, and those of the questions before: less than Kafka's request.timeout.ms."""
+"""How long all may take together, with those of the questions before: less than Kafka's request.timeout.ms."""
 LOOKS = 5
 SHOWN = 5
 
@@ -124,13 +124,13 @@ def decide(verdicts: Sequence[Verdict]) -> None:
 
 
 def _answer(broker: int, refusal: Refusal, *, alone: bool) -> KafkaError:
-    """The broker's own code and message, with what already stands in the way."""
+    """The broker's own code and message, with what is already in the way."""
     text = f"Broker {broker}: {refusal.error}" if alone else str(refusal.error)
     if refusal.standing:
         named = ", ".join(list(refusal.culprits)[:SHOWN])
         blamed = f"delete or correct {named}" if named else "delete or correct what does not fit together there"
         text = (
-            f"{text}. Broker {broker} refuses every change of the cluster-wide configs, since it cannot apply what"
-            f" stands already: {blamed} first (kafka-configs --entity-type brokers --entity-default)"
+            f"{text}. Broker {broker} refuses every change of the cluster-wide configs, since it cannot apply what is"
+            f" set already: {blamed} first (kafka-configs --entity-type brokers --entity-default)"
         )
     return of_code(refusal.error.code, text)

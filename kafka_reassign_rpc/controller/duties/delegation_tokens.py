@@ -1,6 +1,7 @@
 """Removes expired delegation tokens. Kafka: DelegationTokenManager.expireTokens, which the controller runs. Brokers let
-nobody in with an expired one. A token that is renewed meanwhile stays: the removal holds for one version of its
-znode."""
+no client in with an expired one. A token that was renewed in between stays: the removal holds for one version of its
+znode.
+"""
 
 import asyncio
 import logging

@@ -22,12 +22,10 @@ async def tell_lagging_again(loop: ControllerLoop) -> None:
     except NotController:
         return
     except KafkaError as error:
-        log.warning(
-            "a replica that somebody added in ZooKeeper may stay out of sync until the next election: %s", error
-        )
+        log.warning("a replica that was added in ZooKeeper may stay out of sync until the next election: %s", error)
         return
     if found:
         log.info(
-            "%s had a live replica out of sync: leaders are told their replicas again, with the next leader epoch",
+            "%s had a live replica out of sync: leaders are sent their replicas again, with the next leader epoch",
             counted(found, "partition"),
         )

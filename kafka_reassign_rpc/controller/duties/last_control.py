@@ -1,6 +1,7 @@
-"""Keeps the mark of the last control: who comes after others have controlled the cluster knows for how long. It is
-first written when a failover is durable: a server that dies before leaves the decision about the waiting moves to the
-next."""
+"""Keeps the mark of the last control: a server that is elected after others have controlled the cluster knows for how
+long they did. It is first written when a failover is durable: a server that dies before leaves the decision about the
+waiting moves to the next.
+"""
 
 import asyncio
 import logging
@@ -14,7 +15,7 @@ from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 log = logging.getLogger(__name__)
 
 EVERY_S = 60.0
-"""So long may the mark be older than the end of a term."""
+"""By how much the mark may be older than the end of a term."""
 
 
 async def mark(store: FencedZooKeeper, epoch: int, now_ms: int) -> None:

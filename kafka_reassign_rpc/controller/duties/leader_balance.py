@@ -13,15 +13,16 @@ log = logging.getLogger(__name__)
 
 
 FIRST_CHECK_S = 5.0
-"""The wait after the election of a controller, and while brokers have not told their settings (KafkaController.scala,
-onControllerFailover)."""
+"""The wait after the election of a controller, and while brokers have not reported their settings
+(KafkaController.scala, onControllerFailover).
+"""
 
 
 class LeaderBalance:
     """Elects preferred leaders: Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and
     leader.imbalance.per.broker.percentage, as `SoftState.broker_settings` has them.
 
-    `knows_settings`: whether the brokers have told theirs, or have had the time to.
+    `knows_settings`: whether the brokers have reported theirs, or have had the time to.
     """
 
     def __init__(self, loop: ControllerLoop, knows_settings: Callable[[], bool]) -> None:

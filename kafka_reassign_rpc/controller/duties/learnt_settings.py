@@ -29,7 +29,7 @@ class LearntSettings:
         self._changed = changed
         self._due = asyncio.Event()
         self._migrating: frozenset[int] = frozenset()
-        """Of these the loop was told in this term: it ends leases then."""
+        """The loop knows of these in this term, and so ends leases."""
         self._asked: Mapping[int, Broker] | None = None
         self._check_deletion()
         self.ask_new_brokers()
@@ -51,7 +51,7 @@ class LearntSettings:
             soft = self._loop.cluster.soft
             before, migrating = soft.broker_settings, self._survey.migrating
             if self._survey.settings != before or migrating != soft.migrating or migrating - self._migrating:
-                with suppress(KafkaError):  # of one that fails the loop tells
+                with suppress(KafkaError):  # the loop logs one that fails
                     await self._loop.submit(BrokerSettingsLearnt(self._survey.settings, migrating))
                     self._migrating = migrating
                 self._changed(before.delete_topic_enable)

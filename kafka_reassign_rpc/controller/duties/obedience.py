@@ -1,5 +1,5 @@
 """Whether brokers obey this term. Until one does, nothing that they carry out is answered as done (`by_brokers` in
-`api.api_definition` says which APIs these are): what is decided would stand in ZooKeeper alone. A broker that answers
+`api.api_definition` says which APIs these are): what is decided would be in ZooKeeper only. A broker that answers
 nothing proves nothing, so a cluster whose brokers are all away is served as well.
 """
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from kafka_reassign_rpc.core.kafka_errors import NotController
 
 FIRST_ANSWER_S = 1.0
-"""Who asks for something waits so long for the first answer of any broker."""
+"""How long a request waits for the first answer of any broker."""
 
 
 class Obedience:

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.support.turns import Pace
 
 INTERVAL_S = 5.0
 SOON_S = 1.0
-"""So soon it counts again while a partition is unhealthy: what has come back is not shown as lost."""
+"""How soon it counts again while a partition is unhealthy: what has come back is not shown as lost."""
 JOINING_S = 0.5
 
 
@@ -21,7 +21,7 @@ async def count_partitions(loop: ControllerLoop, health: PartitionHealth) -> Non
 
 
 async def _brokers_joined(loop: ControllerLoop) -> None:
-    """A cluster without any broker is one that starts: nobody knows what is offline before its brokers are there.
+    """A cluster without any broker is one that starts: what is offline is not known before its brokers are there.
     Without a topic nothing is.
     """
     if loop.cluster.brokers or not loop.cluster.topics:

@@ -1,7 +1,7 @@
 """Allocates blocks of producer ids for brokers (Kafka's ZkProducerIdManager) and for producers that ask this server.
 
 `/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it, one after
-the other. Where somebody has set it back, ids go on behind all that may have been given out.
+the other. Where it was set back, ids go on after all that may have been given out.
 """
 
 import asyncio

@@ -42,11 +42,11 @@ INTERVAL = "reassignment.progress.interval.ms"
 STALL_TIMEOUT = "reassignment.stall.timeout.ms"
 
 WAIT_S = 1.0
-"""A sample waits so long for brokers. Later answers are in the next sample."""
+"""How long a sample waits for brokers. Later answers are in the next sample."""
 EVERYTHING_WAIT_S = 5.0
-"""`everything` waits so long for brokers: one that hangs must not hold up the repair of others."""
+"""How long `everything` waits for brokers: one that hangs must not hold up the repair of others."""
 ANSWER_TIMEOUT_S = 15.0
-"""Without an answer for so long, a broker gets a new connection."""
+"""Without an answer for this long, a broker gets a new connection."""
 PARTITIONS_PER_REQUEST = 5_000
 """With this many, a request takes a few ms to encode."""
 MOVES_PER_INTERVAL = 4_000
@@ -159,7 +159,7 @@ class ProgressSampler:
 
 
 async def sample_everything(cluster: Cluster, client_id: str, links: BrokerLinks, seconds: float) -> Sample:
-    """What all registered brokers tell of their log dirs within this time, on connections that are closed then."""
+    """What all registered brokers report of their log dirs within this time, on connections that are closed then."""
     answers = await _ask_all(cluster.brokers.values(), None, client_id, links, seconds)
     sizes: dict[TopicPartition, int] = {}
     held: Counter[int] = Counter()
@@ -184,7 +184,7 @@ async def _ask_all(
 
 
 def _failed(dirs: Collection[SampledLogDir] | None) -> tuple[str, ...] | None:
-    """None also if the broker names no log dir: each has one, and may have refused to tell."""
+    """None also if the broker names no log dir: each has one, and may have refused to report it."""
     return tuple(sorted(one.path for one in dirs if one.error)) if dirs else None
 
 

@@ -53,7 +53,7 @@ class Propagation:
         """A reload has found them gone: others may have their names soon.
 
         Brokers that have registered meanwhile get a channel with the next durable round. One that has bounced would
-        otherwise be told to lead what it has lost (KafkaController.processBrokerChange: failure before startup).
+        otherwise be made to lead what it has lost (KafkaController.processBrokerChange: failure before startup).
         """
         for topic in gone:
             yield from self._vanished(topic)
@@ -143,7 +143,7 @@ class Propagation:
         self._channels.flush()
 
     def _partitions(self, name: str) -> Iterator[tuple[int, Partition]]:
-        """Each as it is when its turn comes: a former value must not replace what rounds have marked meanwhile."""
+        """Each as it is when its turn comes: a former value must not replace what rounds have marked since."""
         topic = self._cluster.topics.get(name)
         for index in () if topic is None else list(topic.partitions):
             value = self._cluster.get(name, index)
@@ -169,10 +169,11 @@ class Propagation:
         yield
 
     def _vanished(self, topic: Topic) -> Iterator[None]:
-        """Unless that ends the topic's deletion, brokers learn nothing and go on with its replicas: nobody has said
-        that these may go (KafkaController.processTopicChange). As a deletion, it would also make them drop the offsets
-        that groups have committed (KafkaApis, handleUpdateMetadataRequest), and create the topic again for a client
-        that asks for it."""
+        """Unless that ends the topic's deletion, brokers learn nothing and go on with its replicas: there was no
+        request that these may go (KafkaController.processTopicChange). As a deletion, it would also make them drop the
+        offsets that groups have committed (KafkaApis, handleUpdateMetadataRequest), and create the topic again for a
+        client that asks for it.
+        """
         self._deletions.forget(topic)
         if not topic.deleting:
             self._channels.topic_vanished(topic.name)

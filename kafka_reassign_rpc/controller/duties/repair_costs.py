@@ -1,5 +1,5 @@
-"""What repairs of lost brokers and of failed log dirs would cost, as brokers last told the sizes of their replicas.
-The replicas are counted where their bytes are added (`LostReplicas`), so that both are of one moment.
+"""What repairs of lost brokers and of failed log dirs would cost, by the sizes that brokers last reported of their
+replicas. The replicas are counted where their bytes are added (`LostReplicas`), so that both are of one moment.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
 ASK_EVERY_S = 60.0
-"""Brokers tell the sizes of all their replicas so often while a broker is lost."""
+"""How often brokers are asked for the sizes of all their replicas while a broker is lost."""
 
 Sizes = Mapping[TopicPartition, int]
 """Bytes of the leaders' replicas."""

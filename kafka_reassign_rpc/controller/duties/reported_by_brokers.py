@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 HIGHER_EPOCH = "a broker knows a higher controller epoch, although no other controller is elected"
 SHOWN = 5
-"""So many replicas an event names."""
+"""How many replicas an event names."""
 
 
 class ReportedByBrokers:

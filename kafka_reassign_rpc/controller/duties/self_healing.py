@@ -63,14 +63,14 @@ from kafka_reassign_rpc.support.turns import Pace, in_turns
 log = logging.getLogger(__name__)
 
 DIAGNOSE_EVERY_S = 10.0
-"""So often to diagnose while a broker is gone: moves by hand can end a failure too."""
+"""How often to diagnose while a broker is gone: moves by hand can end a failure too."""
 
 DIAGNOSE_MOVES_EVERY_S = 60.0
-"""So often while no replica is lost, and there are moves: one may name a broker that is gone. A look at 100,000
+"""How often while no replica is lost, and there are moves: one may name a broker that is gone. A look at 100,000
 partitions costs 0.2 s of CPU."""
 
 PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
-"""Nobody balances the cluster after a repair: the emptiest brokers get most, and no leader changes for it."""
+"""The cluster is not balanced after a repair: the emptiest brokers get most, and no leader changes for it."""
 
 
 class Healer:
@@ -129,7 +129,7 @@ class Healer:
     async def diagnose_and_heal(self) -> float | None:
         """Heals or prepares. Returns after how many seconds to diagnose again if nothing happens.
 
-        Raises PlanError if brokers came back meanwhile, KafkaError if repairs are held back by now, or if this is no
+        Raises PlanError if brokers came back in between, KafkaError if repairs are held back by now, or if this is no
         longer the controller.
         """
         damaged = frozenset() if self._last_report is None else self._last_report.damaged
@@ -339,10 +339,8 @@ def _topics(
 ) -> Iterator[None]:
     """Fills `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to;
     and `waiting` with the moves of others that wait and would take lost replicas from the `repaired` brokers: they are
-    as good as what the planner finds, and somebody wants them.
-
-    To the planner a replica on a failed log dir is one on a dead broker, the `_stand_in` of its own. Those go into
-    `stand_ins`.
+    as good as what the planner finds, and their operators want them. To the planner a replica on a failed log dir is
+    one on a dead broker, the `_stand_in` of its own. Those go into `stand_ins`.
     """
     for topic in list(cluster.topics.values()):
         if topic.deleting:

@@ -1,4 +1,4 @@
-"""The duties of one term, and what they begin beside themselves. Any failure ends the term."""
+"""The duties of one term, and what else they begin. Any failure ends the term."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ MOVED = "another server is the controller, or may be"
 
 class Duty(NamedTuple):
     """run         what it raises ends the term
-    stop        called first at the end of the term, whether `run` has begun or not: nobody may wait for the duty
+    stop        called first at the end of the term, whether `run` has begun or not: nothing may wait for the duty
     at_once     it begins with the loop, and not only after the failover
     """
 
@@ -92,7 +92,7 @@ class TermTasks:
             try:
                 duty.stop()
             except Exception:
-                log.exception("a defect at the end of the duty %s; the others end all the same", duty.name)
+                log.exception("a defect at the end of the duty %s; the others end anyway", duty.name)
         tasks = list(reversed(self._tasks))
         for task in tasks:
             task.cancel()

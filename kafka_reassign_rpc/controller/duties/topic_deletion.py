@@ -5,8 +5,8 @@
     in removal     all replicas are deleted; `controller.zookeeper_store.topic_removal` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
-`Topic.created` tells a new topic from a former one of its name. Topics that one transaction has created share that
-number.
+`Topic.created` distinguishes a new topic from a former one of its name. Topics that one transaction has created share
+that number.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ class TopicDeletions:
     """A new controller starts from zero: a second StopReplica does no harm.
 
     due     called with a topic when its last replica is deleted: its removal begins
-    own_id  this server's broker id: nobody waits for replicas that others have placed there
+    own_id  this server's broker id: replicas that others have placed there are not waited for
     """
 
     def __init__(self, cluster: Cluster, due: Callable[[Topic], None], own_id: int = -1) -> None:

@@ -1,5 +1,6 @@
-"""Removes znodes that nobody needs any more: of topics whose deletion is over, of marks and records without a topic. If
-others change them meanwhile, it tries again after a pause."""
+"""Removes znodes that are no longer needed: of topics whose deletion is over, of marks and records without a topic. If
+others change them at the same time, it tries again after a pause.
+"""
 
 import asyncio
 import logging
@@ -20,7 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 log = logging.getLogger(__name__)
 
 REMOVALS_AT_ONCE = 50
-"""The znodes of so many topics are removed at the same time."""
+"""How many topics have their znodes removed at the same time."""
 FIRST_BACKOFF_S = 0.05
 LONGEST_BACKOFF_S = 5.0
 """The longest wait between two attempts to remove znodes that others change."""
@@ -28,7 +29,7 @@ LONGEST_BACKOFF_S = 5.0
 
 class TopicRemovals:
     """`begin` removes a topic; `run` removes the marks of `/admin/delete_topics` that mark none. `given_up` is called
-    with a topic that is not in deletion any more."""
+    with a topic that is no longer in deletion."""
 
     def __init__(
         self,

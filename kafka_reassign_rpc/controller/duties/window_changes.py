@@ -1,4 +1,4 @@
-"""Tells the controller the time of day when a window of `reassignment.windows` begins or ends."""
+"""Makes the controller decide again when a window of `reassignment.windows` begins or ends."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class WindowChanges:
                     await self._loop.submit(TimePassed(self._now_ms()))
                 except NotController:
                     return
-                except KafkaError:  # the loop has logged it; the next minute tells the time again
+                except KafkaError:  # the loop has logged it; the next minute tries again
                     pass
             window = self._loop.cluster.soft.window
             if window != before:

@@ -4,7 +4,7 @@ server_process       one server: its parts, in the order of their start
 client_listeners     the listeners for clients and brokers, and the node that they find there
 served_http          `/metrics`, `/health`, `/ready`, and the status page
 server_state         the role of this server, and what metrics show of it
-server_config        what one server is told at its start
+server_config        the settings of one server at its start
 supervisor           takes part in elections; runs a term whenever this server is elected
 term                 one term: load, fail over, propagate, watch, work
 term_duties          the duties of a term, and what one finds for the others to do
@@ -16,7 +16,7 @@ server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join
 served_status        what the status page sees of this server
 brokers_door         what a server without an authorizer does where the brokers have one
-own_tls              TLS handshakes with oneself, before this server controls and each hour
+own_tls              TLS handshakes of the server with itself, before it controls and each hour
 served_acls          ACLs as clients find and change them
-server_registration  the id of this server, which no other has
+server_registration  the id of this server, which no other server has
 """

@@ -3,7 +3,7 @@
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 
-_CURE = "give it theirs, or let anybody do everything here by --broker-authorizer ignore"
+_CURE = "give it theirs, or allow everything to every client here by --broker-authorizer ignore"
 
 
 class BrokersDoor:
@@ -16,7 +16,7 @@ class BrokersDoor:
 
     @property
     def is_open(self) -> bool:
-        """A broker has said that it has no authorizer, and none that it has one; or nobody says anything."""
+        """A broker has said that it has no authorizer, and none that it has one; or no broker says anything."""
         said = self._survey.lets_all_in
         return not self.acls_exist and self._survey.had_time_to_say if said is None else said
 
@@ -29,7 +29,7 @@ class BrokersDoor:
         if not self.may_control:
             name = self._survey.last_authorizer
             return f"The brokers have {AUTHORIZER}={name}, and this server has no authorizer: {_CURE}"
-        return f"Nobody has said that the brokers have no authorizer ({self._survey.silent}): try again, {_CURE}"
+        return f"No broker has said that it has no authorizer ({self._survey.silent}): try again, {_CURE}"
 
     async def known(self) -> None:
         await self._survey.authorizer_known()

@@ -32,7 +32,7 @@ async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
 
 async def _fill_producer_ids(zk: ZooKeeper) -> None:
     """Servers up to 0.2.0 created this znode with empty data: a stock controller gives out no ids then, and a migration
-    stops. A block that nobody gets takes its place."""
+    stops. A block that is given to no one takes its place."""
     path = znode_paths.PRODUCER_ID_BLOCK
     with suppress(NoNode, NoAuth, BadVersion):
         data, stat = await zk.get_or_null(path)

@@ -1,4 +1,4 @@
-"""The controller of brokers, topics and leaders as the APIs call it, beside that of moves."""
+"""The controller of brokers, topics and leaders as the APIs call it; that of moves is `moves_service`."""
 
 import asyncio
 import time
@@ -35,11 +35,11 @@ from kafka_reassign_rpc.support.turns import in_turns
 T = TypeVar("T")
 
 STOPPING_S = 2.0
-"""The answer to a controlled shutdown waits so long for the broker's StopReplica: once it has the answer, a stock
+"""How long the answer to a controlled shutdown waits for the broker's StopReplica: once it has the answer, a stock
 broker soon takes no more requests. Stock controllers send StopReplica before they write the ISRs, so it mostly comes
 first. A broker waits for the answer for controller.socket.timeout.ms (30 s)."""
 LEADERS_S = 0.1
-"""So often new topics without leaders are checked while their clients wait."""
+"""How often new topics without leaders are checked while their clients wait."""
 
 
 def _successes(outcomes: Mapping[str, object]) -> Collection[str]:
@@ -55,7 +55,7 @@ class TermServices(NamedTuple):
     """What one term offers to the APIs.
 
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
-    stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
+    stops_answered  waits, for this many seconds at most, until a broker has stopped the replicas that it has to stop
     """
 
     moves: MovesTerm

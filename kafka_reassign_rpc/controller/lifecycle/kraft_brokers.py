@@ -1,7 +1,7 @@
 """The brokers of a cluster that a KRaft controller controls, for clients that ask a server of ours during a migration.
 
-From its step 5 on brokers restart in KRaft mode, and register in ZooKeeper no more. So a server remembers where it has
-seen brokers, and asks one of them which are live, as long as `/controller` is the KRaft controller's.
+From its step 5 on brokers restart in KRaft mode, and no longer register in ZooKeeper. So a server remembers where it
+has seen brokers, and asks one of them which are live, as long as `/controller` is the KRaft controller's.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 ANSWER_S = 2.0
 ASKED = 3
-"""So many brokers are asked at most, one after the other."""
+"""How many brokers are asked at most, one after the other."""
 AGAIN_S = 5.0
 
 
@@ -47,8 +47,9 @@ class KRaftBrokers:
         self._remembered.clear()
 
     async def live(self, servers: Collection[int]) -> Mapping[int, Broker]:
-        """As one of them says; all that are remembered if none answers. `servers`: ids of servers of ours, one of which
-        a broker takes for another until the KRaft controller has told it otherwise."""
+        """As one of them says; all that are remembered if none answers. `servers`: ids of servers of ours, which a
+        broker takes for brokers until the KRaft controller has corrected it.
+        """
         known = list(self._remembered.values())
         for broker in random.sample(known, min(ASKED, len(known))):
             try:

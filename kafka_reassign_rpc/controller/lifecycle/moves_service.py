@@ -1,4 +1,4 @@
-"""The controller of moves as the APIs call it, whatever stores the cluster: each call becomes a command, and waits
+"""The controller of moves as the APIs call it, in front of any store: each call becomes a command, and waits
 until the command is durable.
 """
 
@@ -39,7 +39,7 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 T = TypeVar("T")
 
 READ_S = 2.0
-"""Who only reads waits so long for ZooKeeper, and then gets what was known last."""
+"""How long a reader waits for ZooKeeper. Then it gets what was known last."""
 HEALS_OFF = HealingStatus(None, False, None, (), 0, 0)
 HEALS_NOTHING = "This server repairs no failed brokers: in front of a cluster in KRaft mode that is not there yet."
 
@@ -60,7 +60,7 @@ async def _as_known(term: "MovesTerm", reading: Coroutine[object, object, T]) ->
 
 class ToldResults(Protocol):
     async def __call__(self, results: Sequence[ItemResult], timeout_ms: int = ..., /) -> Sequence[ItemResult]:
-        """Waits until the cluster was told what was decided. Returns its refusals too, before the time is over."""
+        """Waits until the cluster has been sent what was decided. Returns its refusals too, before the time is over."""
 
 
 async def _durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
@@ -120,7 +120,7 @@ class MovesService:
         self._term = None
 
     async def finish(self, seconds: float) -> None:
-        """Gives waiting calls so many seconds to get an answer."""
+        """Gives waiting calls this many seconds to get an answer."""
         term, self._term = self._term, None
         if term is not None:
             await term.loop.wait_for_answers(seconds)

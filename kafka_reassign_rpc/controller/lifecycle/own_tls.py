@@ -51,7 +51,7 @@ class OwnTls:
         self.on_change: Callable[[], None] = lambda: None
 
     async def known(self) -> None:
-        """Waits until the certificates that are in use have been looked at."""
+        """Waits until the certificates in use have been checked."""
         async with self._lock:
             if self._is_due():
                 await self._look()
@@ -76,7 +76,7 @@ class OwnTls:
             self.found = await asyncio.to_thread(certificates, self._config, self._endpoints())
         except Exception:  # a defect here must not keep a server from elections
             self._due_at = self._now() + EVERY_S
-            log.exception("whether brokers take the certificates of this server is not known: to look at them failed")
+            log.exception("whether brokers take the certificates of this server is not known: the check failed")
             return
         self._due_at = self._now() + min(EVERY_S, self._until_next_end())
         for one in self.found.handshakes:

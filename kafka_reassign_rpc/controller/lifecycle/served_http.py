@@ -71,7 +71,7 @@ class ServedHttp:
         assert self._config.metrics_listener is not None
         host, port = self._config.metrics_listener
         security = self._config.metrics_security
-        server = HttpServer(host, port, self._pages, security, for_anybody=("/health", "/ready"))  # they tell a word
+        server = HttpServer(host, port, self._pages, security, for_any_host=("/health", "/ready"))  # one word
         with listening("metrics.listener", f"{host}:{port}"):
             await server.start()
         self._server = server

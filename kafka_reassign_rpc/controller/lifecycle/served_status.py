@@ -31,7 +31,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 SERVERS_S = 10.0
-"""The registered servers are read so often."""
+"""How often the registered servers are read."""
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 (a name, not an address to listen on)
 
 
@@ -133,7 +133,7 @@ class _ServerLog:
             answer = await self._ask("status", b"")
             return None if answer.error_code else msgspec.json.decode(answer.body, type=Status)
         except (OSError, TimeoutError, EOFError, ProtocolError, msgspec.MsgspecError) as error:
-            log.debug("server %d does not tell its status, so an older one is kept: %s", self._server.id, error)
+            log.debug("server %d does not send its status, so an older one is kept: %s", self._server.id, error)
             return None
 
     async def _ask(self, document: str, body: bytes) -> AskDocumentResponse:

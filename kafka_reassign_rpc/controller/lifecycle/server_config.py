@@ -65,13 +65,13 @@ class AuthorizerConfig(msgspec.Struct, frozen=True):
 
 class ServerConfig(msgspec.Struct, frozen=True):
     """advertised          where clients reach `listeners`, in the same order, if not there
-    brokers_listener    by which of them brokers come, where there are several
+    brokers_listener    the one that brokers use, where there are several
     security            how listeners secure connections, by name; the others do not
     sasl                what their authenticators need, if one has SASL
     broker_settings     settings of `core.settings.broker_settings` that the operator sets, by name; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
-    authorizer          None: whoever reaches the server may do what brokers without an authorizer let anybody do
+    authorizer          None: every client that reaches the server may do what brokers without an authorizer allow
     refuses_without_authorizer
                         whether a server without one refuses what needs a right if the brokers have one, or may have
     status_page         what it shows at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
@@ -112,7 +112,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}
 
     def zookeeper_of_acls(self) -> ZooKeeper | None:
-        """None if it is the cluster's, or nobody asks for ACLs."""
+        """None if it is the cluster's, or if there is no authorizer."""
         of = self.authorizer
         if of is None or of.zookeeper_url is None:
             return None

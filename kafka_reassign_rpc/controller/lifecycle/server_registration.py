@@ -1,5 +1,5 @@
-"""The id of this server, which no other server and no broker has: clients would hang or talk to either. So each running
-server has a znode in `/admin/reassignment_servers`.
+"""The id of this server, which no other server and no broker may have: clients would hang, or reach one or the other.
+So each running server has a znode in `/admin/reassignment_servers`.
 
 A stock broker may have the id although it is not registered now. The controller would take its replicas for ones that
 stock brokers have placed on the server by mistake, and give them to others: acknowledged records could be lost. So a

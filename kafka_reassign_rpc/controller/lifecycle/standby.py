@@ -1,4 +1,4 @@
-"""What a server knows that is not the controller: the controller, the live brokers, and on request topics."""
+"""What a server that is not the controller knows: the controller, the live brokers and, on request, topics."""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -27,8 +27,8 @@ class Known(Protocol):
 class Standby:
     """The supervisor calls `refresh` whenever the controller or the brokers change, and `remember` at each term.
 
-    What a term knew last holds until ZooKeeper has been read again, as brokers keep what they know: with an empty list
-    of brokers a client drops all that it knew, and librdkafka then never finds one again.
+    What a term knew last holds until ZooKeeper has been read again, as brokers keep what they know: on an empty list of
+    brokers a client drops all that it knew, and librdkafka then never finds one again.
     """
 
     def __init__(self, zk: ZooKeeper, kraft: KRaftBrokers) -> None:
@@ -54,7 +54,7 @@ class Standby:
 
     @property
     def again_s(self) -> float | None:
-        """After so many seconds `refresh` may find something else, although no watch fires."""
+        """After this many seconds `refresh` may find something else, although no watch fires."""
         return None if self._owner is None or self._owner.kraft_epoch < 0 else AGAIN_S
 
     def remember(self, term: Known) -> None:

@@ -1,4 +1,4 @@
-"""The ids of topics, as a server knows them that does not hold the cluster: it must not show two topics by one id.
+"""The ids of topics, as a server that does not hold the cluster knows them: it must not show two topics by one id.
 
 Clients fetch by id: a topic that is shown by the id of another one gives them the records of that one.
 """

@@ -4,7 +4,7 @@
     FAILOVER     was elected: reads the cluster, decides about everything, connects to the brokers
     CONTROLLER   the loop runs, until a write is fenced, the session is over or another controller is elected
 
-A lost connection ends no term while the session lives: nobody else can be elected then, and commands wait for the next
+A lost connection ends no term while the session lives: no other can be elected then, and commands wait for the next
 connection.
 
 A server that has lost the controllership does not seize it back. It seizes only at its start, until it was elected
@@ -12,14 +12,14 @@ once, only from a stock broker, and only if `controller.takeover` is `always`.
 
 A server whose id a broker registers with ends its term and the process: clients and brokers find the broker there.
 
-A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. As soon
-as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
+A server without an authorizer does not control brokers that have one: it would allow every client what they refuse. As
+soon as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
 
-A server by whose listener no broker would come, for its certificate, does not become the controller, and gives
+A server whose certificate brokers would not accept at its listener does not become the controller, and gives
 the controllership back (`own_tls`).
 
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
-begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
+begins goes on until the KRaft controller takes `/controller`: the brokers need a controller until then.
 """
 
 import asyncio
@@ -52,12 +52,12 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
-"""The pause after ZooKeeper did not answer, or a term ended before it served anybody."""
+"""The pause after ZooKeeper did not answer, or a term ended before it served any client."""
 FINISH_S = 0.04
-"""The end of this server waits so long for the commands that it has accepted, and then for the end of its term, before
+"""How long the end of this server waits for the commands that it has accepted, and then for the end of its term, before
 it gives the controllership back."""
 RESIGN_S = 2.0
-"""It waits so long for ZooKeeper to delete `/controller`."""
+"""How long it waits for ZooKeeper to delete `/controller`."""
 
 
 class Supervisor:
@@ -111,7 +111,7 @@ class Supervisor:
             self._running.result()
 
     async def ended(self) -> None:
-        """Raises why this server takes part in elections no more: IdOfBroker, or a defect."""
+        """Raises why this server no longer takes part in elections: IdOfBroker, or a defect."""
         assert self._running is not None
         await asyncio.wait([self._running])
         self._running.result()
@@ -164,7 +164,7 @@ class Supervisor:
         self._taken_logged = True
 
     def _log_odd(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
-        """Once for as long as the znode stays so (None: nothing is odd)."""
+        """Once for as long as the znode stays like this (None: nothing is odd)."""
         if odd is not None and odd != self._odd_logged.get(path):
             if stands_by:
                 log.error("standing by: %s", odd)
@@ -233,8 +233,9 @@ class Supervisor:
                 return False
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether this server must not control the brokers: they have an authorizer that it lacks, or would not come to
-        it. It then gives the controllership back."""
+        """Whether this server must not control the brokers: they have an authorizer that it lacks, or would not connect
+        to it. It then gives the controllership back.
+        """
         closed = await self._why_closed()
         why = closed or await self._why_unreachable()
         if why and why != self._kept_out_logged:

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 REPORTED_NAMES = 10
-"""So many znodes with names of no topic are reported one by one."""
+"""How many znodes whose names no topic can have are reported one by one."""
 
 
 class LoadedCluster(NamedTuple):
@@ -198,7 +198,7 @@ async def read_failures(
     zk: ZooKeeper, parent: str, decode: Callable[[bytes, str], T], made: Callable[[int], T]
 ) -> tuple[dict[int, T], frozenset[int]]:
     """What failed of which broker, with the time of first notice (ms since 1970), and brokers whose znode cannot be
-    deleted. `made` stands for a znode that cannot be decoded; its argument is the znode's creation time."""
+    deleted. `made` gives the value for a znode that cannot be decoded; its argument is the znode's creation time."""
     places = []
     for name in await children(zk, parent):
         path = f"{parent}/{name}"
@@ -305,7 +305,7 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
             configs_found.configs[name] = znode_contents.decode_config(read[0], path)
         except BadZnode as error:
             configs_found.unreadable.add(name)
-            log.error("%s: these configs count as none, and nobody can change them, until they can be read", error)
+            log.error("%s: these configs count as none, and cannot be changed, until they can be read", error)
         await pace.rest()
     return configs_found
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 AT_ONCE = 1000
-"""The znodes of so many topics are in memory together."""
+"""How many topics have their znodes in memory together."""
 
 
 async def read_topics_on(zk: ZooKeeper, broker: int) -> Collection[Topic]:

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 log = logging.getLogger(__name__)
 
 CHUNK = 2000
-"""The states of so many partitions are read together."""
+"""How many partitions have their states read together."""
 
 
 UNREADABLE_STATE = "%s: the partition keeps its replicas and its leader until it can be read"
@@ -226,7 +226,7 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> LoadedState | None:
 
 
 class ReadMoves(NamedTuple):
-    """Move records, the existing znodes above them, and records with children of somebody else."""
+    """Move records, the existing znodes above them, and records with children that others made."""
 
     found: dict[TopicPartition, ReadRecord]
     parents: set[str]

@@ -1,4 +1,4 @@
-"""What metrics show of brokers beside the status document: read at a scrape."""
+"""What metrics show of brokers besides the status document: read at a scrape."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple

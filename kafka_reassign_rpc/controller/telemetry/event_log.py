@@ -2,11 +2,11 @@
 
     events-00000000000000000000.jsonl       decisions, from number 0 on
     events-00000000000000041873.jsonl       the number of its first event is in a file's name
-    refusals-00000000000000000000.jsonl     what was refused: anybody can cause it, and it pushes no decision out
-    webhooks.json                           up to which event each webhook was told (`webhooks`)
+    refusals-00000000000000000000.jsonl     what was refused: any client can cause it, and it pushes no decision out
+    webhooks.json                          up to which event each webhook was notified (`webhooks`)
 
-Numbers increase by one from event to event, over both kinds and also over a restart. A gap stands for events that could
-not be written, or for refusals that are deleted by now. Files of release 0.1.0 have refusals among the decisions.
+Numbers increase by one from event to event, over both kinds and also over a restart. A gap means events that could not
+be written, or for refusals that are deleted by now. Files of release 0.1.0 have refusals among the decisions.
 
 Written lines survive the end of the process, but are not synced: after a loss of power the last seconds may be missing.
 The next start removes an incomplete last line. Only one process writes to a directory at a time.
@@ -41,7 +41,7 @@ from kafka_reassign_rpc.support.file_rights import restrict
 log = logging.getLogger(__name__)
 
 POSITIONS = "webhooks.json"
-"""The file that says up to which event each webhook was told."""
+"""The file that says up to which event each webhook was notified."""
 _OWN_NAME = re.compile(rf"lock|\.?{re.escape(POSITIONS)}(?:\.[0-9]+)?|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
 
 

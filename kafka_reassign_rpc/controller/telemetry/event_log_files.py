@@ -41,7 +41,7 @@ def make_folder(path: Path, rights: LogRights) -> bool:
         if path.is_dir():
             return False
         raise
-    restrict(path, rights.folder)  # whatever the umask of the process is
+    restrict(path, rights.folder)  # the umask of the process must not matter
     return True
 
 
@@ -124,7 +124,7 @@ class LogFiles:
             first = 0
         file = LogFile(self._directory / f"{self._name}-{first:0{DIGITS}d}.jsonl", first)
         self._descriptor = os.open(file.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, self._rights.file)
-        os.fchmod(self._descriptor, self._rights.file)  # whatever the umask of the process is
+        os.fchmod(self._descriptor, self._rights.file)  # the umask of the process must not matter
         file.marks = []
         if self.files and self.files[-1].first == first:  # it is empty
             self.files.pop()

@@ -33,7 +33,7 @@ ROUND, COMMIT = "round", "commit"
 """The measured durations: a round of the loop up to its answers, and its commit."""
 
 LINES = 10
-"""So many events of one name in a round go to standard error one by one; of the others only the number."""
+"""How many events of one name in a round go to standard error one by one; of the others only the number does."""
 
 CHUNK = 262_144
 """Bytes that are written to the event log at once."""
@@ -72,7 +72,7 @@ class Notifier(Protocol):
         """By receiver."""
 
     async def open(self, event_log: EventLog | None) -> None:
-        """Begins, with what it has not told yet of an open event log."""
+        """Begins, with what it has not sent yet of an open event log."""
 
     async def close(self) -> None:
         """Ends, a short time later at most."""
@@ -166,8 +166,9 @@ class EventRecorder:
             self.counter.observe_duration(what, seconds)
 
     async def read(self, first: int, max_bytes: int) -> EventLogPage | None:
-        """See EventLog.read; None if no log is kept. Raises OSError. Who reads after an answer finds the events of
-        that answer, unless the disk or a flood of events holds them up for longer than READ_WAITS_S."""
+        """See EventLog.read; None if no log is kept. Raises OSError. A reader that has had an answer finds the events
+        of that answer, unless the disk or a flood of events holds them up for longer than READ_WAITS_S.
+        """
         if self.event_log is None:
             return None
         if self._task is not None:
@@ -209,7 +210,7 @@ class EventRecorder:
             await pace.rest()
         for name, number in seen.items():
             if number > LINES:
-                log.info("%s: %d more, which stand in the event log and the counters alone", name, number - LINES)
+                log.info("%s: %d more, which are in the event log and the counters only", name, number - LINES)
 
     def _admits(self, epoch: int, at: int, event: Event) -> bool:
         """Every decision, and refusals up to a rate. The others are reported later."""
@@ -300,7 +301,7 @@ def _with_whole_characters(event: Event) -> Event:
 
 
 def level(event: Event) -> int:
-    """From the catalogue. A controller that was stopped resigns without a reason: nobody has to act on that."""
+    """From the catalogue. A controller that was stopped resigns without a reason: no operator has to act on that."""
     if event.event == catalogue.CONTROLLER_RESIGNED and event.reason is None:
         return logging.INFO
     return _LEVELS[event.event]

@@ -100,16 +100,14 @@ _of_process(
     "Id of the controller, as far as this server knows; -1: there is none.",
     lambda one: or_none(one.document.controller.id),
 )
-_of_process(
-    "ready", "1 where this server is the controller or stands by for it.", lambda one: one.document.role != "none"
-)
+_of_process("ready", "1 where this server is the controller or a standby.", lambda one: one.document.role != "none")
 _of_cluster("moves_in_flight", "Partitions that move.", lambda one: one.totals.in_flight)
 _of_controller(
     "moves_waiting", "Moves that wait in the queue or in the batch, by route.", lambda one: waiting(one.totals), "route"
 )
 _of_controller(
     "moves_held",
-    "Moves of `kafka_reassign_moves_waiting` that do not start before somebody releases them.",
+    "Moves of `kafka_reassign_moves_waiting` that do not start before they are released.",
     lambda one: one.totals.held,
 )
 _of_cluster(
@@ -132,7 +130,7 @@ _of_cluster(
 )
 _of_cluster(
     "all_done_seconds",
-    "Until all moves are done, waiting ones included, at the present rates; -1: nobody can say.",
+    "Until all moves are done, waiting ones included, at the present rates; -1: not known.",
     lambda one: seconds(None if one.document.work is None else one.document.work.done_ms),
 )
 _of_controller(
@@ -181,7 +179,7 @@ _of_process(
     "broker_throttle_bytes_per_second",
     "Replication throttle of a broker, leader (out) and follower (in), for replicas in the lists of topics;"
     " -1: none. `by`: `lease` (the controller removes it after the moves), `config` (of the broker),"
-    " `unknown` (one of these: `watch` beside a server of ours does not know its leases), `default` (of all),"
+    " `unknown` (one of these: a `watch` does not know the leases of a server of ours), `default` (of all),"
     " `none`.",
     lambda one: throttles(one.figures),
     "broker",
@@ -203,7 +201,7 @@ _of_cluster(
     lambda one: one.cordoned,
 )
 CORDON_BROKEN = _counter(
-    "cordoned_broker_replicas", "New replicas on cordoned brokers, by whatever way they came there (`cordon.broken`)."
+    "cordoned_broker_replicas", "New replicas on cordoned brokers, however they came there (`cordon.broken`)."
 )
 _of_controller(
     "brokers_refusing",
@@ -249,8 +247,8 @@ _of_controller(
 )
 _of_process(
     "log_directory_offline",
-    "1 for each log dir that a registered broker has lost, until it is good again or holds no replica any"
-    " more, whatever its repair waits for; the log directory is empty where the broker has not named it.",
+    "1 for each log dir that a registered broker has lost, until it is good again or no longer holds a replica,"
+    " whatever its repair waits for; the log directory is empty where the broker has not named it.",
     lambda one: log_dirs_offline(one.document.healing),
     "broker",
     "log_directory",
@@ -268,8 +266,7 @@ _of_controller(
 )
 _of_controller(
     "repairs_unapproved",
-    "Moves of repairs that start only once somebody has approved them (self.healing.approval);"
-    " repairs_waiting has them too.",
+    "Moves of repairs that start only once they are approved (self.healing.approval); repairs_waiting has them too.",
     lambda one: one.healing.unapproved,
 )
 _of_controller(
@@ -309,7 +306,7 @@ _of_process(
 )
 _of_process(
     "webhook_dropped",
-    "Events that a webhook was not told: too many waited, nobody took them in time (webhook.max.age.ms), or"
+    "Events that a webhook did not get: too many waited, it did not take them in time (webhook.max.age.ms), or"
     " it refused them.",
     lambda one: of_webhooks(one, 2),
     "receiver",

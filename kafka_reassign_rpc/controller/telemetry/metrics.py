@@ -102,7 +102,7 @@ class _WithoutCreationTimes(Collector):
 
 
 def metrics_of_clusters(of_each: Mapping[str, Metrics]) -> Steps[HttpPage]:
-    """Each sample has the label `cluster`; those of the process stand once, without it. Of fifty clusters it is long
+    """Each sample has the label `cluster`; those of the process come once, without it. Of fifty clusters it is long
     work."""
     families: dict[str, list[bytes]] = {}
     for cluster, metrics in of_each.items():

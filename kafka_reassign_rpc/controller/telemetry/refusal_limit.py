@@ -1,7 +1,6 @@
-"""How many refusals a second the event log and standard error take: anybody can cause as many as he likes.
-
-Each address may have a number at once, and some more each second; so may all together. Refusals of znodes, which only
-somebody with rights in ZooKeeper can cause, have their own. Pure: the caller passes the time in.
+"""How many refusals a second the event log and standard error take: any client can cause as many as it likes. Each
+address may have a number at once, and some more each second; so may all together. Refusals of znodes, which only a
+client with rights in ZooKeeper can cause, have their own. Pure: the caller passes the time in.
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 
 
 class Allowed(NamedTuple):
-    """So many refusals at once, and so many more each second."""
+    """How many refusals at once, and how many more each second."""
 
     at_once: int
     per_second: float
@@ -23,13 +22,13 @@ OF_ALL_ADDRESSES = Allowed(500, 25)
 OF_ZNODES = Allowed(1_000, 25)
 
 REPORT_MS = 10_000
-"""After so long an event says how many refusals were left out."""
+"""After how long an event says how many refusals were left out."""
 NAMED = 5
-"""This event names so many addresses."""
+"""How many addresses this event names."""
 COUNTED = 100
-"""The left out refusals of so many addresses are counted one by one."""
+"""For how many addresses the left out refusals are counted one by one."""
 KEPT = 2_000
-"""So many addresses are remembered before idle ones are forgotten."""
+"""How many addresses are remembered before idle ones are forgotten."""
 
 
 class _Bucket:

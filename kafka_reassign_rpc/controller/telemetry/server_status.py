@@ -28,7 +28,7 @@ class ServerStatus(NamedTuple):
     refusing        brokers that do not take this server
     certificates    who would take those of this server, and when they end
     webhooks        what became of notifications, by receiver
-    only_looks      it is `watch`: nobody tells it what only a controller knows, and while it does not see the cluster
+    only_looks      it is `watch`: it does not learn what only a controller knows, and while it does not see the cluster
                     it knows nothing of it, where a standby of the cluster has none of the controller's moves
     """
 
@@ -53,7 +53,7 @@ class ServerStatus(NamedTuple):
 
     @property
     def cordoned(self) -> int | None:
-        """Settings of servers, which cordon brokers too, are not told to who only looks."""
+        """`watch`, which only looks, does not learn settings of servers, which cordon brokers too."""
         return self.figures.cordoned or (None if self.only_looks else 0)
 
 
@@ -91,7 +91,7 @@ def caps(found: Caps | None) -> Values:
 
 
 def or_none(value: int | None) -> int:
-    """-1 stands for what is not there."""
+    """-1 for what is not there."""
     return -1 if value is None else value
 
 

@@ -1,4 +1,4 @@
-"""Warns the operator, once, about settings of servers that stand among the brokers' defaults, or that cannot be
+"""Warns the operator, once, about settings of servers that are among the brokers' defaults, or that cannot be
 read."""
 
 import logging

@@ -1,7 +1,7 @@
 """Looks up the names of receivers in threads of its own.
 
 A name server that hangs takes half a minute to fail: in the threads of the whole process it would hold up everything
-else, just when somebody has to be notified of it. No thread here outlives the process, or holds up its end.
+else, just when an operator has to be notified of it. No thread here outlives the process, or holds up its end.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class ReceiverNames(AbstractResolver):
         """A look-up that hangs goes on by itself."""
 
     async def _look_up(self, host: str, port: int, family: socket.AddressFamily) -> _Places:
-        """Whoever gives up waiting leaves the thread, which has its place until it ends."""
+        """A caller that gives up waiting leaves the thread, which keeps its place until it ends."""
         await self._free.acquire()
         loop = asyncio.get_running_loop()
         looked_up: asyncio.Future[_Places] = loop.create_future()

@@ -1,4 +1,4 @@
-"""One receiver of notifications: is sent what waits, with longer and longer waits, until it has taken it."""
+"""One receiver of notifications: it is sent what waits, after longer and longer pauses, until it has taken it."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 log = logging.getLogger(__name__)
 
 GATHER_S = 0.2
-"""So long an event waits for others: what happens at once is told at once."""
+"""How long an event waits for others: what happens together is sent together."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 """Between two attempts."""
 
@@ -82,7 +82,7 @@ class Receiver:
         old = box.drop_older(now_ms() - self._max_age_ms)
         if old:
             age = duration(self._max_age_ms / 1000)
-            log.warning("%s was not told %s: nobody took them within %s", self.origin, counted(old, "event"), age)
+            log.warning("%s did not get %s: it did not take them within %s", self.origin, counted(old, "event"), age)
             await self._positions_changed()
         notification = box.notification(self._sender())
         if notification is None:

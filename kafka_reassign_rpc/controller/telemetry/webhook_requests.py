@@ -1,4 +1,4 @@
-"""One attempt to tell a webhook: a signed POST that takes a bounded time, follows nothing, and reads no answer.
+"""One attempt to notify a webhook: a signed POST that takes a bounded time, follows nothing, and reads no answer.
 
 Headers and signature are those of Standard Webhooks (https://www.standardwebhooks.com), so that its libraries check
 them: HMAC-SHA256 over `ID.TIMESTAMP.BODY`.
@@ -39,8 +39,8 @@ REFUSED = frozenset(
 
 class WebhookConfig(NamedTuple):
     """urls         https, or http
-    secret       signs what is told (`signing_key`)
-    kinds        the names of the events to tell
+    secret       signs what is sent (`signing_key`)
+    kinds        the names of the events to send
     tls          None: the certificates that the system trusts
     timeout_s    of one attempt
     max_age_ms   older events are dropped

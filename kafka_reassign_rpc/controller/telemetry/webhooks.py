@@ -1,8 +1,6 @@
-"""Tells webhooks what happens, at least once each: a task for each receiver, and a queue with bounds.
-
-A server tells what it has recorded itself. With an event log a restart tells what no receiver had taken by then;
-repeats have the ids of the first time. Without one, what waits at the end of the process is lost, and logged where the
-process could.
+"""Sends events to webhooks, at least once each: a task for each receiver, and a queue with bounds. A server sends what
+it has recorded itself. With an event log a restart sends what a receiver had not taken by then; repeats have the ids of
+the first time. Without one, what waits at the end of the process is lost, and logged where the process could.
 """
 
 import asyncio
@@ -33,11 +31,11 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 log = logging.getLogger(__name__)
 
 CLOSE_S = 3.0
-"""What waits at the end of the process has so long."""
+"""How long what waits at the end of the process has."""
 PAGE_BYTES = 2**20
 MOST_BYTES = 65_536
-"""Of the file beside the event log that says up to which event each receiver was told: a restart tells the rest. It
-names receivers by a hash, since their URLs may hold secrets.
+"""Of the file next to the event log that says up to which event each receiver was notified: a restart sends the rest.
+It names receivers by a hash, since their URLs may hold secrets.
 """
 _event_of = msgspec.json.Decoder(Event).decode
 
@@ -102,7 +100,7 @@ class Webhooks:
         for one in self._receivers:
             if len(one.outbox):
                 later = "the next start sends them" if self._event_log is not None else "no event log keeps them"
-                log.warning("%s was not told %s: %s", one.origin, counted(len(one.outbox), "event"), later)
+                log.warning("%s did not get %s: %s", one.origin, counted(len(one.outbox), "event"), later)
             elif self._event_log is not None:
                 one.outbox.next_seq = self._event_log.next_seq
         await self._keep_positions()
@@ -110,7 +108,7 @@ class Webhooks:
             await self._session.close()
 
     async def _take_up(self, event_log: EventLog) -> None:
-        """Queues what the event log has and a receiver was not told. A new receiver hears of what comes."""
+        """Queues what the event log has and a receiver did not get. A new receiver hears of what comes."""
         last = event_log.next_seq
         known: dict[str, int] = {}
         try:
@@ -152,7 +150,7 @@ class Webhooks:
 
     def _left(self, line: bytes) -> Notice | None:
         line = line.rstrip(b"\n")
-        with suppress(ValueError):  # a line that somebody has damaged
+        with suppress(ValueError):  # a damaged line
             place = place_of(line)
             if place.event in self._config.kinds:
                 return notice(line, line_for_people(_event_of(line), place.at), self._source)
@@ -170,7 +168,7 @@ class Webhooks:
                 await asyncio.to_thread(_write_positions, self._event_log.directory, positions)
             except OSError as error:
                 if not self._cannot_keep:
-                    log.warning("webhooks may be told again after the next start: %s", error_text(error))
+                    log.warning("webhooks may get events again after the next start: %s", error_text(error))
                 self._cannot_keep = True
             else:
                 self._kept, self._cannot_keep = positions, False
@@ -185,7 +183,7 @@ def _watch(event_log: EventLog | None) -> str:
 
 
 def _read_positions(directory: Path, urls: Iterable[str]) -> dict[str, int]:
-    """The number of the first event that was not told, by URL, as far as the file says it. Raises OSError, and
+    """The number of the first event that was not sent, by URL, as far as the file says it. Raises OSError, and
     ValueError for a file that is none."""
     try:
         data = read_bounded(directory / POSITIONS, MOST_BYTES)

@@ -3,6 +3,6 @@
 zookeeper_watches           all watches of a term, and which read follows each
 request_znodes              `/admin/reassignment_requests`, started one after the other
 broker_notifications        failed log dirs, and ISRs that brokers have written by themselves
-unreadable_znodes           states and configs that cannot be read, until somebody has repaired them
+unreadable_znodes           states and configs that cannot be read, until they are repaired
 preferred_replica_election  `/admin/preferred_replica_election`
 """

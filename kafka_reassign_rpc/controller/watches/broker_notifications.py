@@ -50,11 +50,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 READ_TOGETHER = 64
-"""So many notifications are read at a time: 64 MiB at the worst, usually a few KiB."""
+"""How many notifications are read at a time: 64 MiB at the worst, usually a few KiB."""
 DELETED_TOGETHER = 500
 STATES_TOGETHER = 500
 REPORTED = 10
-"""So many notifications of one pass are reported one by one; of the others only the number."""
+"""How many notifications of one pass are reported one by one; of the others only the number is."""
 
 
 class NotificationHandler(Protocol):
@@ -169,7 +169,7 @@ class BrokerNotifications:
             return []
 
     async def _delete(self, parent: str, found: Mapping[str, int]) -> None:
-        """What somebody has changed since is read again."""
+        """What others have changed since is read again."""
         deletes = [Delete(path, version) for path, version in found.items()]
         for together in pieces(deletes, DELETED_TOGETHER):
             try:

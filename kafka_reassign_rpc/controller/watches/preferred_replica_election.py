@@ -27,7 +27,7 @@ PATH = znode_paths.PREFERRED_REPLICA_ELECTION
 BY_ZNODE = requesters.znode(PATH)
 WHO = f"znode {PATH}"
 REPORTED = 100
-"""So many partitions without an election are reported one by one; of the others only the number."""
+"""How many partitions without an election are reported one by one; of the others only the number is."""
 
 
 class PreferredReplicaElection:

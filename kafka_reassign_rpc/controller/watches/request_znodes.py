@@ -3,7 +3,7 @@
 There may be thousands, of up to a megabyte each. So the controller knows only their names and when they were created,
 and reads some of them at a time when it is their turn.
 
-    a name without a number        reported, left alone: it may be a note of somebody
+    a name without a number        reported, left alone: it may be a user's note
     its ACL forbids to read it     reported, left alone
     its writes always fail         reported, left alone
     deleted before its turn        nothing: its creator has withdrawn it
@@ -54,13 +54,13 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 log = logging.getLogger(__name__)
 
 LOOKED_AT_TOGETHER = 500
-"""Of so many it is asked at a time when they were created."""
+"""How many requests are asked about at a time: when were they created?"""
 READ_TOGETHER = 32
-"""So many requests are read at a time: 32 MiB at the worst."""
+"""How many requests are read at a time: 32 MiB at the worst."""
 DECIDED_TOGETHER_BYTES = 262_144
 """Requests of this size share a round: other commands wait no longer than for these."""
 TRIES = 10
-"""A request whose writes fail is tried so often by itself."""
+"""How often a request whose writes fail is tried by itself."""
 HAS_CHILDREN = "it is done, and cannot be deleted: there are znodes under it"
 
 
@@ -91,7 +91,7 @@ class StartRequests(Command[RequestsOutcome]):
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         if self._waiting is not None and cluster.requests is not self._waiting:
-            # The cluster was read again since: somebody may have changed or deleted one of the requests.
+            # The cluster was read again since: one of the requests may have been changed or deleted.
             self.answer(RequestsOutcome.READ_AGAIN)
             return
         self._waiting = cluster.requests
@@ -176,7 +176,7 @@ class RequestZnodes:
             await self._loop.submit(ProcessBatchAndQueue())
 
     async def hold_all(self, held: Held) -> None:
-        """Queues as held what the requests want that are there now. Later ones are left for `start_all`."""
+        """Queues as held what the present requests ask for. Later ones are left for `start_all`."""
         try:
             names = await self._known()
         except NoAuth as error:

@@ -1,6 +1,6 @@
-"""States of partitions and dynamic configs that cannot be read are watched, and read again once somebody has repaired
-them: nobody announces that. (Other znodes that cannot be read have a watch as it is: topics, brokers, settings, the
-batch, the queue, `/controller`; `/controller_epoch` is read again and again.)
+"""States of partitions and dynamic configs that cannot be read are watched, and read again once they are repaired: a
+repair is not announced. (Other znodes that cannot be read have a watch as it is: topics, brokers, settings, the batch,
+the queue, `/controller`; `/controller_epoch` is read again and again.)
 """
 
 import logging

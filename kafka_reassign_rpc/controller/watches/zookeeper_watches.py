@@ -7,7 +7,7 @@ changed since, and all else is read and compared with what the loop knows.
     /controller                         another controller was elected: the term ends
     /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
     /admin/reassignment_server_ids, ./reassignment_servers   a server has taken an id, or has given it to a broker
-    /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
+    /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by others
     /admin/delete_topics                a topic is to be deleted
     /config/changes                     dynamic configs changed
     states, configs                     those that cannot be read: see `unreadable_znodes`
@@ -54,7 +54,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkEr
 log = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE = 200
-"""So many changed topics are checked before other changes have their turn again: the death of a broker must not wait
+"""How many changed topics are checked before other changes have their turn again: the death of a broker must not wait
 for thousands of topics."""
 ADMIN = frozenset((znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL))
 
@@ -63,7 +63,7 @@ class WatchHandler(Protocol):
     own_id: int
 
     def controller_moved(self) -> None:
-        """This server does not own `/controller` any more."""
+        """This server no longer owns `/controller`."""
 
     def broker_has_id(self) -> None:
         """A broker has registered with this server's id."""
@@ -77,7 +77,7 @@ class WatchHandler(Protocol):
         """Brokers have to learn all partitions of these topics."""
 
     def states_repaired(self, names: Sequence[TopicPartition]) -> None:
-        """Any broker may hold what it has no replica of: while a state is unreadable, nobody is made to stop."""
+        """Any broker may hold what it has no replica of: while a state is unreadable, no broker is made to stop."""
 
     def deletions_begun(self, names: Sequence[str]) -> None:
         """The replicas of these topics have to stop."""
@@ -119,14 +119,14 @@ class ZooKeeperWatches:
         """Topics whose changes after `since` are, or will be, reported. Topics that this controller creates get a watch
         when the list of topics shows them."""
         self._is_placed = False
-        """Whether the watches of the topics stand, on the present connection."""
+        """Whether the watches of the topics are placed on the present connection."""
         self._configs = ConfigStore(zk)
         self._last_config_change = -1
         self._fired = 1
         self._known = 0
         """How many watches of `_awaited` have fired, and after how many of them the loop knew all.
 
-        The first one stands for `place`; each lost connection counts as one.
+        The first one is that of `place`; each lost connection counts as one.
         """
         self._awaited: dict[str, Callable[[], Awaitable[None]]] = {
             znode_paths.CONFIG_CHANGES: self.configs,
@@ -199,7 +199,7 @@ class ZooKeeperWatches:
         self._is_placed = True
 
     async def _is_placed_again(self) -> bool:
-        """Whether the watches stand, or do so now. Everything else is still to be read then."""
+        """Whether the watches are placed, or were placed now. Everything else is still to be read then."""
         if self._is_placed:
             return True
         try:
@@ -243,7 +243,7 @@ class ZooKeeperWatches:
         self._has_read(None)
 
     def read_topics_again(self, names: Collection[str]) -> None:
-        """Their znodes may mean something else now, though nobody has changed them."""
+        """Their znodes may mean something else now, although they have not changed."""
         self._topics.update(dict.fromkeys(names))
         self._wake.set()
 
@@ -306,7 +306,7 @@ class ZooKeeperWatches:
             await give_to_brokers(self._zk, sorted(self._loop.cluster.servers & registered.keys()))
 
     async def servers(self) -> None:
-        """Another server may stand by: nothing waits for a broker with its id any more."""
+        """Another server may be a standby: nothing waits any longer for a broker with its id."""
         ids = await load_cluster.read_servers(self._zk, watch=True)
         if ids != self._loop.cluster.servers:
             self._loop.submit(cluster_commands.Reported(facts.ServersRegistered(ids, self._zk.last_zxid)))
@@ -324,7 +324,7 @@ class ZooKeeperWatches:
         if unreadable:
             self._loop.submit(cluster_commands.Reported(UnreadableGone(unreadable, self._zk.last_zxid)))
         if vanished or self._loop.cluster.stale_marks:
-            self.read_deletions_again()  # what marked them marks no topic any more
+            self.read_deletions_again()  # what marked them no longer marks a topic
         if not known.keys() <= names | before.keys():
             self._pending[self.topics] = None  # created since: the next list has them, or they have vanished
             self._wake.set()
@@ -341,7 +341,7 @@ class ZooKeeperWatches:
         since = self._zk.last_zxid
         moves = await load_topics.read_moves(self._zk, names)
         read = await load_topics.read_topics(self._zk, names, moves.found)
-        # Nobody announces the config of a new topic. It is written before the topic: so it is read after it.
+        # The config of a new topic is not announced. It is written before the topic: so it is read after it.
         configs = await load_cluster.read_named_configs(self._zk, TOPICS, list(read.found))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
         self._watched.update(names)

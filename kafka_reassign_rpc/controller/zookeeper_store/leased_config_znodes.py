@@ -151,7 +151,7 @@ def _memory_writes(
     *,
     has_children: bool = False,
 ) -> list[Op]:
-    """`has_children`: of somebody else, so ZooKeeper does not delete the znode."""
+    """`has_children`: made by others, so ZooKeeper does not delete the znode."""
     if version is None:
         return [Create(path, encode_memory(after))] if after else []
     if not after and not has_children:

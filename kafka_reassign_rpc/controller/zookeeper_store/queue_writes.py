@@ -71,7 +71,7 @@ def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> 
 
 
 def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
-    """Deletes an empty part, unless it is the root or has children of somebody else."""
+    """Deletes an empty part, unless it is the root or has children that others made."""
     if not entries and not (part.is_root or part.has_children):
         changes.made[part.path] = None
         return Delete(part.path, part.version)

@@ -2,7 +2,7 @@
 
 Topic and mark go in one transaction, the last: a controller that dies at any time leaves a topic with its mark, which
 the next one deletes, or neither. Every transaction checks that the topic is the one whose replicas were deleted, and
-that nobody has changed either.
+that neither has changed.
 """
 
 from collections.abc import Collection
@@ -19,8 +19,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 async def remove_topic(zk: ZooKeeper, store: FencedZooKeeper, topic: Topic) -> None:
     """Nothing if the topic is gone, or another one has its name.
 
-    A mark that somebody has removed by hand is created again, since a deletion goes on without it in Kafka too: the
-    next controller has to know. Raises ControllerMoved, and ReloadNeeded if somebody else changes the znodes: then the
+    A mark that was removed by hand is created again, since a deletion goes on without it in Kafka too: the
+    next controller has to know. Raises ControllerMoved, and ReloadNeeded if others change the znodes: then the
     call may be repeated.
     """
     root, config, mark = (

@@ -57,7 +57,7 @@ class Step(NamedTuple):
     is_record: bool = False
     with_previous: bool = False
     """It goes into the same transaction as the step before: a record must not be deleted without the state that ends
-    the move, nor a topic be created beside a mark of its deletion."""
+    the move, nor a topic be created while there is a mark of its deletion."""
     is_parent: bool = False
     """It creates a znode without content of its own."""
 
@@ -218,7 +218,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) ->
 
 
 def record_removal(cluster: Cluster, name: TopicPartition) -> Op:
-    """ZooKeeper does not delete a record with children of somebody else: it is emptied."""
+    """ZooKeeper does not delete a record with children that others made: it is emptied."""
     path = znode_paths.reassignment(*name)
     return SetData(path, b"", -1) if name in cluster.records_with_children else Delete(path, -1)
 

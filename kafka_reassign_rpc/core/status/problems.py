@@ -120,8 +120,8 @@ def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
 
 def _silent(since: int) -> str:
     return (
-        f"Nobody has said since {utc_time(since)} UTC which moves there are: they are shown as they were then. While a"
-        " KRaft cluster has no active controller, no broker says it; a broker that hangs delays it"
+        f"No broker has said since {utc_time(since)} UTC which moves there are: they are shown as they were then. While"
+        " a KRaft cluster has no active controller, no broker says it; a broker that hangs delays it"
     )
 
 

@@ -79,7 +79,7 @@ async def test_dh_5_windows_that_change_or_go_hold_at_once(zk: ZooKeeper, zk_con
         await windows(controller, "")
         await controller.loop.submit(TimePassed(12 * HOUR))
         assert set(controller.cluster.moving["t"]) == {0, 1}
-        assert changes(controller)[-1] == "there are no windows any more: waiting moves start"
+        assert changes(controller)[-1] == "there are no windows now: waiting moves start"
 
 
 @pytest.mark.parametrize("text", ["mon-fri 22:00-06:00 Nowhere/Land", "garbage"])

@@ -79,7 +79,7 @@ async def test_dh_8_and_46_7_the_repair_of_a_broker_that_comes_back_unapproved_i
         assert queued(controller) == {}
         assert (
             "heal.dropped",
-            "heal broker 3: 3 moves that had not started; what it repairs is not lost any more",
+            "heal broker 3: 3 moves that had not started; what it repairs is no longer lost",
         ) in healing.new_events()
         assert await healing.healer.approve(None, ALICE) == NOTHING
         assert targets(controller) == dict(WHERE)

@@ -84,7 +84,7 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         ]
         await controller.finish_moves()
         await healing.diagnose()
-        over = "failed log dirs: they are good again, or hold nothing any more"
+        over = "failed log dirs: they are good again, or no longer hold anything"
         done = "heal log dirs of broker 3: its last move has ended"
         assert {("heal.over", over), ("heal.done", done)} <= set(healing.new_events())
         assert await recorded(zk) == {}

@@ -69,7 +69,7 @@ async def test_46_2_an_order_to_heal_a_broker_that_bounces_meanwhile_is_refused(
             await healing.read_brokers()
 
         healing.meanwhile = bounce
-        with pytest.raises(PolicyViolation, match="came back meanwhile"):
+        with pytest.raises(PolicyViolation, match="has come back"):
             await healing.healer.heal(3, ME, dry_run=False)
         assert queued(controller) == {}
 

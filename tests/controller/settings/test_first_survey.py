@@ -140,7 +140,7 @@ async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_wh
             await here.start_server(1001)
             assert await create(here) == (0, None)
             assert await change(here, node=1001) == (0, None)
-    told = [one for one in caplog.messages if one.startswith("broker 1 does not tell its settings")]
+    told = [one for one in caplog.messages if one.startswith("broker 1 does not report its settings")]
     assert len(told) == 2, "once for each server, not at each try"
     for text in ("error 31, denied", "DESCRIBE_CONFIGS", "default.replication.factor", CREATE_TOPIC_POLICY):
         assert text in told[0]
@@ -162,7 +162,7 @@ async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_an
             for name in ("t", "u"):
                 assert await create(here, name, counts=1) == (0, None)
             assert await change(here) == (0, None)
-    told = [one for one in caplog.messages if "most brokers have not told their settings" in one]
+    told = [one for one in caplog.messages if "most brokers have not reported their settings" in one]
     assert [name in one for name, one in zip((CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY), told, strict=True)] == [
         True
     ] * 2

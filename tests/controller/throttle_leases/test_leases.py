@@ -230,7 +230,7 @@ async def test_236_11_two_operators_do_not_remove_each_others_throttles(
     await eventually(lambda: rates_are(configs, ("7", "7"), 1, 2, 3, 4))
     await hand.alter("brokers", "3", lambda old: {**old, LEADER_RATE: "5000", FOLLOWER_RATE: "5000"})
     await hand.alter("brokers", "4", lambda old: {**old, FOLLOWER_RATE: "900"})
-    in_place = "by somebody else, in the place of the 7 B/s of leases"
+    in_place = "by somebody else, instead of the 7 B/s of leases"
     told = {(3, 5000, in_place), (4, 900, f"to receive: {in_place}")}
     await eventually(lambda: foreign_rates_are_reported(world, told))
     assert await configs.rates(3, 4) == [("5000", "5000"), ("7", "900")], "an operator's word stands"
