@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.fork_server import CLI, output_of
 from tests.kraft.stock_cluster import BROKERS, SIDES, StockCluster
 from tests.processes import NotReady, Process, Processes, processes
 from tests.stock.kraft import VERSION
@@ -225,9 +227,12 @@ async def test_kr_5_after_a_kill_another_server_takes_over_and_each_acknowledged
     await eventually(unthrottled)
 
 
-async def test_kr_5_a_server_whose_state_topic_is_deleted_tells_nothing_and_says_so(service: Service) -> None:
+async def test_kr_5_once_the_state_topic_is_deleted_nothing_is_told_until_somebody_creates_it(service: Service) -> None:
     [topic] = await service.cluster.create({"lost": [[1, 2]]})
     server = await service.start()
+    log, has_begun = ("log", "--bootstrap-server", service.cluster.bootstrap), asyncio.Event()
+    following = asyncio.create_task(output_of(CLI, (*log, "--follow"), first_line=has_begun))
+    await has_begun.wait()
     await service.cluster.delete(STATE_TOPIC)
     await eventually(lambda: "until it is started again, this server decides nothing" in server.log)
     assert f"the topic {STATE_TOPIC} was deleted" in server.log
@@ -237,8 +242,19 @@ async def test_kr_5_a_server_whose_state_topic_is_deleted_tells_nothing_and_says
         with pytest.raises(KafkaError):
             await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)})
     assert await service.replicas(topic) == {0: (1, 2)}
+    followed, afterwards = await following, await output_of(CLI, log)
+    assert (followed.code, afterwards.code) == (1, 1)
+    assert f"kafka-reassign-rpc log: the topic {STATE_TOPIC} was deleted" in followed.err.splitlines()[-1]
+    assert afterwards.err == f"kafka-reassign-rpc log: there is no topic {STATE_TOPIC}\n"
     assert await server.stop() == 0
-    again = await service.start(1_003)
+    with pytest.raises(NotReady, match=f"the topic {STATE_TOPIC} is gone, and servers have led by it") as refused:
+        await service.start(1_003)
+    created = re.search("kafka-topics.sh (.*)", str(refused.value))
+    assert created is not None
+    with Tools(VERSION) as tools:
+        made = await tools.run("topics", "--bootstrap-server", service.cluster.bootstrap, *created[1].split())
+        assert made.code == 0, made
+    again = await service.start(1_004)
     async with client_of(again) as client:
         assert await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)}) == {(topic, 0): None}
 

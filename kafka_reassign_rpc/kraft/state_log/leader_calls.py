@@ -31,7 +31,7 @@ LOOKS, LOOK_AGAIN_S = 5, 1.0
 gone."""
 OTHER_MS = 1_000
 """How long the second broker of a look may take: a hung one must not make the log seem silent."""
-NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 76, 100, 103})
+NOT_LEADER = frozenset({3, 5, 6, 9, 74, 75, 100, 103})
 """The broker asked is not the leader, or no longer, or does not know yet: look, and ask again."""
 WAIT = frozenset({-1, 2, 7, 8, 13, 14, 15, 16, 19, 20, 38, 51, 56, 78, 89})
 """The cluster cannot do it for now."""
@@ -102,7 +102,7 @@ class LeaderCalls:
                 named = "" if found.error else ", and another one has its name"
                 raise LogLost(
                     f"the topic {self.topic} was deleted{named}: the state log is lost; moves in flight go on."
-                    " Stop the servers; those that start again begin an empty log"
+                    " Stop the servers, and start them: they say how to begin an empty log"
                 )
             if found.node < 0:
                 raise LogUnavailable(f"the topic {self.topic} has no leader")

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.kraft.state_log.log_format import (
 )
 from kafka_reassign_rpc.kraft.state_log.record_batches import BadBatch, Batch, records
 
-DAMAGED = "stop the servers, keep a copy of the topic, then delete it: servers that start again begin an empty log"
+DAMAGED = "stop the servers, keep a copy of the topic, delete it and create it again: servers then begin an empty log"
 
 
 class Term(NamedTuple):

@@ -10,12 +10,14 @@ from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import TOPIC, Config, change_configs, describe_configs
 from kafka_reassign_rpc.client.metadata_calls import describe_cluster
 from kafka_reassign_rpc.client.request_routing import RequestRouter
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOK_AGAIN_S, LOOKS
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LEAST_ROOM
 from kafka_reassign_rpc.protocol.messages import (
     CreateTopicsRequest,
     DescribeQuorumRequest,
+    DescribeTransactionsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
 )
@@ -44,6 +46,8 @@ _DEFAULTS = {
 _TRANSACTIONAL_ID = 1
 _ALREADY_EXISTS, _UNKNOWN = 36, 3
 _NO_COORDINATOR_YET = frozenset({14, 15, 16})
+_NEVER_USED = 105
+"""TRANSACTIONAL_ID_NOT_FOUND"""
 
 
 class Topic(NamedTuple):
@@ -131,6 +135,13 @@ async def found_or_created(router: RequestRouter, topic: str) -> Topic:
     await _require_kraft(router)
     found = await _find(router, topic)
     if found is None:
+        await _require_coordinator(router, topic)
+        if await _was_deleted(router, topic):
+            raise LogRefused(
+                f"the topic {topic} is gone, and servers have led by it in the last week: what waited, original orders"
+                " and former values of throttles are lost. Look for throttles that are left; to begin an empty log,"
+                f" create it: {command(topic, await _replicas(router))}"
+            )
         await _create(router, topic)
     found = await _known(router, topic)
     if found.partitions != 1:
@@ -160,8 +171,36 @@ async def _require_kraft(router: RequestRouter) -> None:
         raise LogRefused("this cluster is in ZooKeeper mode, and a state log needs KRaft mode") from None
 
 
+async def _was_deleted(router: RequestRouter, topic: str) -> bool:
+    """Servers claim the transactional id only once the topic is there, and the cluster remembers it for a week
+    (transactional.id.expiration.ms). A broker may not have heard of a new topic yet, so several looks say that it is
+    gone."""
+    request, error = DescribeTransactionsRequest(transactional_ids=[topic]), 0
+    for _ in range(int(KNOWN_S / PAUSE_S)):
+        error, broker = await coordinator(router, topic)
+        if not error:
+            answer = await router.ask_node_once(broker, lambda _: request, DescribeTransactionsRequest)
+            error = answer.transaction_states[0].error_code
+        if error not in _NO_COORDINATOR_YET:
+            break
+        await asyncio.sleep(PAUSE_S)
+    if error == _NEVER_USED:
+        return False
+    if error:
+        raise LogUnavailable(f"error {error} of the transactional id {topic}")
+    for _ in range(LOOKS):
+        if await _find(router, topic) is not None:
+            return False
+        await asyncio.sleep(LOOK_AGAIN_S)
+    return True
+
+
+async def _replicas(router: RequestRouter) -> int:
+    return min(REPLICAS, len(await describe_cluster(router)))
+
+
 async def _create(router: RequestRouter, topic: str) -> None:
-    replicas = min(REPLICAS, len(await describe_cluster(router)))
+    replicas = await _replicas(router)
     creatable = CreateTopicsRequest.CreatableTopic
     configs = [creatable.CreatableTopicConfig(name=name, value=value) for name, value in settings_for(replicas).items()]
     one = creatable(name=topic, num_partitions=1, replication_factor=replicas, assignments=[], configs=configs)
@@ -185,7 +224,13 @@ async def _known(router: RequestRouter, topic: str) -> _Found:
 
 
 async def _told(router: RequestRouter, topic: str) -> list[Config]:
-    (found,) = (await describe_configs(router, [(TOPIC, topic)])).values()
+    for _ in range(int(KNOWN_S / PAUSE_S)):
+        (found,) = (await describe_configs(router, [(TOPIC, topic)])).values()
+        if not isinstance(found, UnknownTopicOrPartition):  # else this broker has not heard of a new topic yet
+            break
+        await asyncio.sleep(PAUSE_S)
+    if isinstance(found, UnknownTopicOrPartition):
+        raise LogUnavailable(f"a broker does not know the topic {topic} after {KNOWN_S:g} s")
     if isinstance(found, KafkaError):
         raise LogRefused(
             f"the settings of the topic {topic} are not seen ({found.message}): allow this server DESCRIBE_CONFIGS"
