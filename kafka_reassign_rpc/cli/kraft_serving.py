@@ -14,6 +14,7 @@ from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.kraft.front import FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
 from kafka_reassign_rpc.kraft.term import Asked
@@ -25,7 +26,7 @@ from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import tls_context
-from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.support.host_port import Address, is_loopback
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             f"--listeners: {own.listener} speaks {own.security_protocol}, and the cluster {security.protocol}"
             " (security.protocol of --command-config): logins are the cluster's, so both have SASL or neither"
         )
+    if (lost := lost_secrecy(own, security.protocol)) is not None:
+        _warn(lost)
     of_controllers = None
     if values[BOOTSTRAP_CONTROLLER]:
         rest = {name: value for name, value in configs.items() if name != "bootstrap_servers"}
@@ -101,6 +104,19 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
         ),
         lead_s=values[LEAD] / 1000,
         common=common,
+    )
+
+
+def lost_secrecy(own: Endpoint, of_brokers: str) -> str | None:
+    """What clients lose here that they have at the brokers: a listener of this server without TLS, reached over a
+    network. It is allowed, since something in front of it may have TLS."""
+    if uses_tls(own.security_protocol) or not uses_tls(of_brokers) or is_loopback(own.host):
+        return None
+    logins = " passwords of PLAIN logins among it," if uses_sasl(own.security_protocol) else ""
+    with_tls = "SASL_SSL" if uses_sasl(own.security_protocol) else "SSL"
+    return (
+        f"listeners: {own.listener} speaks {own.security_protocol}, and the brokers {of_brokers}: everybody on the way"
+        f" can read and change what clients send to this server,{logins} and act as they. {with_tls} prevents that"
     )
 
 

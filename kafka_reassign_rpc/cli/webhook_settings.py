@@ -3,7 +3,6 @@
 import logging
 import ssl
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from kafka_reassign_rpc.core.events.notifications import DEFAULT_KINDS, kinds
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.host_port import is_loopback
 from kafka_reassign_rpc.support.secrecy import told, told_path
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ def webhook_config(values: Mapping[str, Any]) -> WebhookConfig | None:
             raise UsageError(f"{lonely}: it has no effect without {URLS}")
         return None
     for url in urls:
-        if url.startswith("http:") and not _is_loopback(urlsplit(url).hostname or ""):
+        if url.startswith("http:") and not is_loopback(urlsplit(url).hostname or ""):
             log.warning("%s: everybody on the way can read notifications to %s: https hides them", URLS, origin(url))
     return WebhookConfig(
         urls,
@@ -146,13 +146,6 @@ def webhook_config(values: Mapping[str, Any]) -> WebhookConfig | None:
         values["webhook.timeout.ms"] / 1000,
         values["webhook.max.age.ms"],
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _secret(path: str | None) -> Password:

@@ -5,6 +5,7 @@ All commands and settings read addresses this way, except `zookeeper.connect`, w
 
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
@@ -51,3 +52,11 @@ def host_ports(given: str | Iterable[str]) -> list[tuple[str, Address]]:
     """
     texts = given.split(",") if isinstance(given, str) else given
     return [(text.strip(), host_port(text)) for text in texts if text.strip()]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nothing that is sent there leaves this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
