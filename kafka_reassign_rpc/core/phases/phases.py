@@ -2,7 +2,8 @@
 
 A step that changes the record is durable before its act is sent. A look that counts has begun after the last act was
 answered, or after its sender was sure that no answer would come. Of one that finds the partition at rest, brokers'
-answers may be older than the controller's: it counts once a second one, a while later, has found the same. The target
+answers may be older than the controller's: it counts once a second one, a while later, has found the same, and once
+`LOOKS_AT_OTHERS` have where that would say that others have ended the move. The target
 of a move that the look before has found in flight is an exception, if it has taken replicas away: no state since then
 has it but the end. (In flight the replicas are those of the target and the removing ones; so a broker that has not
 heard of the end, whatever it was, shows the target of a move that only adds.)
@@ -31,6 +32,10 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 
 LOOKS = 2
 """How many looks must agree that a partition is at rest."""
+LOOKS_AT_OTHERS = 10
+"""So many that agree say that others have ended the move. A busy broker hears of thousands of moves seconds after the
+controller: until then it shows the replicas of before the end, or of before the start. Looks take longer then, too.
+"""
 
 
 class Act(Enum):
@@ -203,9 +208,12 @@ def _is_sure(
     """Of a partition at rest, or gone."""
     if found is Sighting.GONE:
         return looks >= LOOKS
+    assert record.phase is not None
     is_harmless = record.replaces is None and (record.phase, found) in UNHARMED
+    by_others = TABLE[record.phase][found].outcome in (Outcome.SUPERSEDED, Outcome.CANCELLED_BY_OTHERS)
+    needed = LOOKS_AT_OTHERS if by_others else LOOKS
     has_ended = found is Sighting.AT_TARGET and before is not None and _took_away(before, record.terms.target)
-    return (is_settled or is_harmless) and (looks >= LOOKS or has_ended)
+    return (is_settled or is_harmless) and (looks >= needed or has_ended)
 
 
 def _took_away(seen: SeenPartition, target: Replicas) -> bool:

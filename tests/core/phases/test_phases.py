@@ -1,11 +1,13 @@
 """The table of phases, row by row: a move [1,2] -> [3,2], or one that replaced another target of the same partition."""
 
+import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, NoReassignmentInProgress
 from kafka_reassign_rpc.core.phases.phases import (
     DELETED,
     LOOKS,
+    LOOKS_AT_OTHERS,
     OTHER_REPLICAS,
     OTHER_TARGET,
     OTHERS_MOVED,
@@ -38,7 +40,9 @@ def at(*replicas: int) -> SeenPartition:
     return SeenPartition(replicas)
 
 
-def step(record: MoveRecord, phase: Phase, seen: SeenPartition | None, looks: int = LOOKS, *, why: str = "") -> Step:
+def step(
+    record: MoveRecord, phase: Phase, seen: SeenPartition | None, looks: int = LOOKS_AT_OTHERS, *, why: str = ""
+) -> Step:
     return next_step(replace(record, phase=phase), seen, looks, no_restore=why)
 
 
@@ -114,6 +118,20 @@ def test_kr_6_a_move_that_was_in_flight_has_ended_with_the_first_look_that_finds
     assert next_step(moving, at(1, 2), 1, before=OURS) == Step(moving)
 
 
+@pytest.mark.parametrize(
+    ("lags", "outcome"),
+    [(at(1, 2), Outcome.CANCELLED_BY_OTHERS), (at(3, 2, 1), Outcome.SUPERSEDED)],
+    ids=["the start", "the end"],
+)
+def test_kr_6_a_broker_that_hears_late_of_the_start_or_of_the_end_does_not_speak_for_others(
+    lags: SeenPartition, outcome: Outcome
+) -> None:
+    moving = replace(ALONE, phase=Phase.MOVING)
+    for looks in range(1, LOOKS_AT_OTHERS):
+        assert next_step(moving, lags, looks, before=OURS) == Step(moving)
+    assert next_step(moving, lags, LOOKS_AT_OTHERS).outcome is outcome
+
+
 def test_kr_6_a_move_that_only_adds_has_ended_once_two_looks_find_its_target() -> None:
     """In flight it has the same replicas: a broker that has not heard of a cancel yet shows these."""
     adds = MoveRecord(MoveTerms((1, 2, 3)), (1, 2), phase=Phase.MOVING)
@@ -145,8 +163,8 @@ def test_kr_6_while_an_alter_may_still_arrive_only_what_it_would_leave_as_it_is_
     phase: Phase, record: MoveRecord, seen: SeenPartition, is_sure: bool
 ) -> None:
     was = replace(record, phase=phase)
-    found = next_step(was, seen, 9, is_settled=False)
-    assert found == (next_step(was, seen, LOOKS) if is_sure else Step(was))
+    found = next_step(was, seen, LOOKS_AT_OTHERS, is_settled=False)
+    assert found == (next_step(was, seen, LOOKS_AT_OTHERS) if is_sure else Step(was))
 
 
 def test_kr_6_a_move_without_an_end_that_met_another_is_taken_back_and_told_again() -> None:
