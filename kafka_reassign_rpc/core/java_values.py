@@ -5,6 +5,7 @@ Time grows with the length of the text alone.
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from unicodedata import category, decimal
 
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -57,13 +58,9 @@ def double_text(value: float) -> str:
         return str(value).replace("nan", "NaN").replace("inf", "Infinity")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return str(value)
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if not exponent:  # Python prints 1e7 to 1e16 without one
-        sign, digits = ("-", mantissa[1:]) if value < 0 else ("", mantissa)
-        whole, _, fraction = digits.partition(".")
-        rest = (whole[1:] + fraction).rstrip("0") or "0"
-        return f"{sign}{whole[0]}.{rest}E{len(whole) - 1}"
-    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{int(exponent)}"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{int(exponent) + len(rest)}"
 
 
 def items(text: str) -> list[str]:
