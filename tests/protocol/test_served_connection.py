@@ -419,3 +419,73 @@ def test_sv_6_each_event_of_a_stream_does_what_its_row_says_and_without_a_row_no
     drops = rows and event in (StreamEvent.CLOSE, StreamEvent.ABANDON)
     assert connection.queued == (0 if drops else queued - 1 if rows and event is StreamEvent.NEXT_FRAME else queued)
     assert connection.over == (connection.state is Stream.ENDED and not connection.queued)
+
+
+# ------------------------------------------------------------------------------------------------------ one by one
+
+
+def framed(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+def test_sv_5_frames_of_a_login_are_cut_off_one_by_one_however_they_arrive() -> None:
+    """What follows the frame in work may be no frame of a login, but a request: nobody looks at it before."""
+    connection = Connection(SUPPORTED)
+    connection.one_by_one(20)
+    stream = framed(b"") + framed(b"second") + list_request(7)
+    assert connection.receive(stream[:3]) == 0
+    assert connection.receive(stream[3:12]) == 1
+    assert connection.next_frame() == b""
+    assert connection.receive(stream[12:]) == 0, "the first is in work"
+    assert connection.waiting
+    connection.answered()
+    assert (connection.receive(b""), connection.next_frame()) == (1, b"second")
+    assert connection.held_bytes == len(b"second") + len(list_request(7))
+    connection.requests()
+    connection.answered()
+    assert connection.receive(b"") == 1
+    assert take_request(connection).header.correlation_id == 7
+
+
+def test_sv_5_a_frame_of_a_login_beyond_its_bound_ends_the_connection_before_it_is_there() -> None:
+    connection = Connection(SUPPORTED)
+    connection.one_by_one(20)
+    assert connection.receive(framed(bytes(20))) == 1
+    connection.next_frame()
+    connection.answered()
+    assert connection.receive((21).to_bytes(4, "big")) == 0
+    assert "20" in str(connection.fault)
+    assert connection.over
+
+
+def test_sv_6_a_large_frame_is_parsed_in_slices_to_the_same_request_or_refusal() -> None:
+    connection = Connection(SUPPORTED)
+    for sent in (list_request(3), raw(key=9999), raw(body=b"\xff\xff\0\0\0\0\0\xff\xff\xff\xff\x7f")):
+        steps = connection.parse_in_slices(sent[4:])
+        found = None
+        while found is None:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found = end.value
+        expected = connection.parse(sent[4:])
+        assert type(found) is type(expected)
+        if isinstance(expected, Refusal):
+            assert (type(found.error), str(found.error)) == (type(expected.error), str(expected.error))
+        else:
+            assert found.header == expected.header
+
+
+def test_sv_2_an_answer_in_pieces_begins_with_the_size_of_all_and_a_refused_request_may_have_a_body() -> None:
+    connection = Connection(SUPPORTED)
+    connection.receive(list_request(5) + list_request(6))
+    pieces = [b"some", b" pieces"]
+    whole = connection.answer(take_request(connection), b"".join(pieces))
+    connection.receive(list_request(5))
+    request = take_request(connection)
+    refusal = Refusal(RemoteProtocolError("too large"), request.header)
+    assert connection.refuse(refusal, answer()) == reply(6)
+    assert connection.answer(take_request(connection), pieces) + b"".join(pieces) == whole
+    assert not connection.ended, "it has its answer"
+    with pytest.raises(LocalProtocolError, match="no request waits"):
+        connection.next_frame()

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.events import notifications
-from kafka_reassign_rpc.core.events.notifications import Notice, Outbox, Sender, notice, notification_of
+from kafka_reassign_rpc.core.events import catalogue, notifications
+from kafka_reassign_rpc.core.events.notifications import (
+    DEFAULT,
+    DEFAULT_KINDS,
+    LINES,
+    Notice,
+    Outbox,
+    Sender,
+    kinds,
+    notice,
+    notification_of,
+)
 
 OURS = Sender("c", 1)
 STEPS = st.lists(
@@ -86,3 +96,22 @@ def test_dh_8_other_events_or_another_number_of_dropped_ones_have_another_id() -
     one, two = some(1), some(2)
     bodies = [((one,), 0), ((one, two), 0), ((two,), 0), ((one,), 3)]
     assert len({notification_of(notices, OURS, dropped=dropped).id for notices, dropped in bodies}) == len(bodies)
+
+
+def test_dh_8_kinds_are_chosen_by_name_by_beginning_or_as_the_default_and_others_are_refused_with_all_names() -> None:
+    assert kinds(["heal.done", "move.*", DEFAULT]) == {
+        *DEFAULT_KINDS,
+        *(name for name in catalogue.EVENTS if name.startswith("move.")),
+    }
+    assert kinds([]) == frozenset()
+    for wrong in ("heal.gone", "heall.*", "HEAL.DONE", ""):
+        with pytest.raises(ValueError, match=r"there is no event .*there are .*heal\.noticed.*default for the default"):
+            kinds(["heal.done", wrong])
+
+
+def test_dh_8_the_text_names_a_few_events_counts_the_others_and_says_what_was_dropped() -> None:
+    notices = tuple(some(number) for number in range(LINES + 3))
+    text = json.loads(notification_of(notices, OURS._replace(name="blue"), dropped=2).body)["text"].splitlines()
+    assert text[0] == "cluster blue:"
+    assert len(text) == LINES + 3
+    assert text[-2:] == ["and 3 more events", "2 events were dropped before"]

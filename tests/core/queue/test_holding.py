@@ -186,3 +186,28 @@ def test_dh_7_a_target_that_is_too_long_for_the_queue_does_not_join_it() -> None
 )
 def test_dh_5_a_selection_takes_what_all_its_lists_name(selection: Selection, takes: bool) -> None:
     assert selection.takes(TopicPartition(TOPIC, 0), not_moving(1, 2), (1, 3), "PLAN-8") is takes
+
+
+@for_each(
+    ("chosen", "takes"),
+    [
+        (Selection(), True),
+        (Selection(topics=frozenset({TOPIC})), True),
+        (Selection(topics=frozenset({"other"})), False),
+        (Selection(reasons=frozenset({"plan"})), True),
+        (Selection(reasons=frozenset({""})), False),
+        (Selection(brokers=frozenset({1})), True),
+        (Selection(brokers=frozenset({3})), True),
+        (Selection(brokers=frozenset({4})), False),
+        (Selection(frozenset({TOPIC}), frozenset({4}), frozenset({"plan"})), False),
+        (Selection(frozenset({TOPIC}), frozenset({3, 4}), frozenset({"plan"})), True),
+    ],
+)
+def test_dh_5_a_selection_takes_what_each_of_its_parts_names(chosen: Selection, takes: bool) -> None:
+    assert chosen.takes(TopicPartition(TOPIC, 0), not_moving(1, 2), (1, 3), "plan") == takes
+
+
+def test_dh_5_of_a_partition_that_is_gone_only_the_target_is_known() -> None:
+    name = TopicPartition(TOPIC, 0)
+    assert Selection(brokers=frozenset({3})).takes(name, None, (3,), "")
+    assert not Selection(brokers=frozenset({1})).takes(name, None, (3,), "")

@@ -81,3 +81,78 @@ def test_hm_2_a_state_that_was_put_back_has_had_as_many_changes_as_leader_epochs
     here.cluster.soft.former.appeared(here.cluster.topics[TOPIC], [0])
     now = made(fail_over(here, TOPIC, 0))
     assert (now.leader_epoch, now.partition_epoch) == (350 + UNKNOWN_CHANGES // 2 + 1, 350 + UNKNOWN_CHANGES + 1)
+
+
+def test_hm_2_what_is_kept_stays_until_a_round_has_decided_about_that_very_partition() -> None:
+    former = FormerPartitions()
+    old, newer = not_moving(1, 2), replace(not_moving(1, 2), partition_epoch=99)
+    known = topic("t", old, old, old)
+    former.keep(known, {0: old, 1: old, 2: old})
+    former.keep(known, {0: newer})
+    assert former.of(known)[0] is old, "nothing was decided between the two"
+    assert former.id_of("t") == known.id
+    back = replace(topic("t", newer, newer), unreadable={1: "no JSON"})
+    former.decided({"t": back})
+    assert former.of(known).keys() == {1, 2}
+    former.decided({"t": replace(topic("t", newer, newer, newer), id=UUID(int=2))})
+    assert former.of(known).keys() == {1, 2}, "another topic of the name decides nothing about it"
+    former.decided({"t": topic("t", newer, newer, newer)})
+    assert (former.of(known), former.id_of("t")) == ({}, None)
+
+
+def test_hm_2_a_topic_restored_without_an_id_is_the_same_and_one_with_another_id_is_another() -> None:
+    former = FormerPartitions()
+    known = topic("t", not_moving(1, 2))
+    former.keep(known, known.partitions)
+    nameless, other = replace(known, id=None), replace(known, id=UUID(int=2))
+    assert former.of(nameless) == former.of(known) == known.partitions
+    assert former.of(other) == {}
+    assert [former.has_other(one) for one in (known, other, topic("u"))] == [False, True, False]
+    assert former.of_other(known, 0) is None
+    assert former.of_other(other, 0) is known.partitions[0]
+    former.keep(other, {})
+    assert former.of(known) == {}, "the vanished topic with another id is given up"
+
+
+def test_hm_2_beyond_a_number_of_partitions_the_topics_that_vanished_first_are_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(former_partitions, "MOST", 5)
+    former = FormerPartitions()
+    topics = [topic(name, *[not_moving(1, 2)] * 2) for name in "abcd"]
+    for one in topics:
+        former.keep(one, one.partitions)
+    assert [len(former.of(one)) for one in topics] == [0, 0, 2, 2]
+    assert dict(former.unreported({})) == {"c": 2, "d": 2}
+
+
+def test_hm_2_a_loss_is_reported_with_what_is_still_missing_unless_somebody_has_reported_it() -> None:
+    former = FormerPartitions()
+    one, two, three = (topic(name, *[not_moving(1, 2)] * 3) for name in ("one", "two", "three"))
+    former.keep(one, one.partitions)
+    former.keep(two, two.partitions)
+    former.keep(three, three.partitions, is_reported=True)
+    assert dict(former.unreported({"two": topic("two", not_moving(1, 2))})) == {"one": 3, "two": 2}
+    assert dict(former.unreported({"one": one, "two": replace(two, id=UUID(int=9))})) == {"two": 3}
+    former.decided({})
+    assert dict(former.unreported({})) == {}
+
+
+def test_hm_2_a_state_that_cannot_be_read_is_kept_and_counts_as_repaired_when_it_can_be_again() -> None:
+    former = FormerPartitions()
+    known = topic("t", not_moving(1, 2), not_moving(1, 2))
+    broken = replace(known, unreadable={0: "no JSON", 5: "no JSON"})
+    former.read_again(known, broken)
+    assert former.of(known).keys() == {0}
+    assert dict(former.unreported({})) == {}, "an unreadable state is reported as such"
+    former.read_again(broken, known)
+    assert [former.is_repaired(known, index) for index in (0, 1)] == [True, False]
+
+
+def test_hm_2_a_repaired_state_that_was_never_known_counts_as_put_back_if_there_is_one() -> None:
+    former = FormerPartitions()
+    known = topic("t", not_moving(1, 2), Partition((1, 2)))
+    former.repaired(known, 0)
+    former.repaired(known, 1)
+    assert [former.is_put_back(known, index) for index in (0, 1)] == [True, False]
+    assert not former.is_repaired(known, 0)

@@ -11,14 +11,20 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
     GoneBroker,
     HealingStatus,
+    LogDirFailure,
 )
+from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
+from kafka_reassign_rpc.core.state.partition import MoveTerms
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import StatusProblem
-from kafka_reassign_rpc.core.status.problems import lost_brokers
+from kafka_reassign_rpc.core.status.own_certificates import ListenerHandshake, OwnCertificates
+from kafka_reassign_rpc.core.status.problems import MOST_UNSEEN, UNSEEN_CLUSTER, lost_brokers, problems_of
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import ServerView
+from kafka_reassign_rpc.core.status.views import ServerView, WatchView
 from tests.core.build import broker
-from tests.status_page.views import at_rest, cluster_of, server_of, term_of
+from tests.status_page.views import at_rest, cluster_of, run, server_of, term_of
 
 FIRST_MISSED = 1_764_194_400_000
 
@@ -135,3 +141,69 @@ def test_fg_5_a_pause_is_one_problem_though_it_also_holds_repairs_back() -> None
     assert "healing_held_back" not in paused
     held = problems(server_of(term._replace(healing=healing(held_back="two are gone"))))
     assert held["healing_held_back"].text == "Self-healing is held back: two are gone"
+
+
+def test_dh_3_failed_log_dirs_are_a_problem_with_their_paths_only_in_the_full_status() -> None:
+    cluster = cluster_of({"t": {0: at_rest(1)}})
+    cluster.failed_log_dirs = {
+        1: FailedLogDirs(FIRST_MISSED, ("/a", "/b")),
+        2: FailedLogDirs(FIRST_MISSED - 1000),
+        9: FailedLogDirs(1, ("/c",)),
+    }
+    lost = LogDirFailure(1, ("/a", "/b"), FIRST_MISSED, None, 3)
+    view = server_of(term_of(cluster)._replace(healing=healing(interval_ms=None, failed=[], log_dirs=[lost])))
+    found = problems(view)["failed_log_dirs"]
+    assert found.text == (
+        "2 brokers have lost log dirs: 1 (/a, /b) since 2025-11-26 22:00:00 UTC, 3 replicas, never healed by itself;"
+        " 2 since 2025-11-26 21:59:59 UTC. Self-healing is off: failure.interval.ms=-1"
+    ), "broker 9 is not registered"
+    assert (found.level, found.since) == ("wrong", FIRST_MISSED - 1000)
+    [bare] = [one.text for one in status_of(view, at=1, version="1", full=False).problems if "log dirs" in one.text]
+    assert "/a" not in bare
+
+
+def test_dh_8_repairs_that_wait_for_approval_are_a_problem_with_the_command_that_approves_them() -> None:
+    term = term_of(cluster_of({"t": {0: at_rest(1)}}))
+    moves = {("t", index): WaitingMove(MoveTerms((2,)), unapproved=FIRST_MISSED) for index in range(2)}
+    run(term.cluster.queue.put(QueuePart("/q", "/q", moves)))
+    repairs = [BrokerRepair(8, waiting=2, moving=0, unapproved=2), BrokerRepair(9, waiting=1, moving=0)]
+    found = problems(server_of(term._replace(healing=healing(repairs=repairs))))["repairs_unapproved"]
+    assert found.text.startswith("2 moves of repairs of broker 8 wait for approval: kafka-reassign heal")
+    assert found.text.endswith("--approve")
+    unknown = problems(server_of(term))["repairs_unapproved"]
+    assert unknown.text.startswith("2 moves of repairs wait for approval: ")
+
+
+def test_kr_1_what_watch_cannot_see_is_shown_with_addresses_only_in_the_full_status_and_up_to_a_number() -> None:
+    blind = server_of(None)._replace(server=None, role="", reason="127.0.0.1:9092 refuses User:a")
+    assert problems(blind)["no_controller"].text == "127.0.0.1:9092 refuses User:a"
+    [bare] = problems_of(blind, None, full=False)
+    assert bare.text == UNSEEN_CLUSTER
+    lines = [f"topic {number} is not seen" for number in range(MOST_UNSEEN + 5)]
+    watch = server_of(None)._replace(role="watch", watch=WatchView("blue", lines))
+    shown = [one.text for one in problems_of(watch, None, full=True)]
+    assert shown == [f"cluster blue: {one}" for one in lines[:MOST_UNSEEN]]
+    assert problems_of(watch, None, full=False) == []
+
+
+def test_kr_1_a_cluster_that_reports_no_moves_and_one_without_a_controller_are_problems_with_their_time() -> None:
+    silent = server_of(None)._replace(role="watch", watch=WatchView(silent_since=FIRST_MISSED))
+    [found] = problems_of(silent, None, full=True)
+    assert (found.kind, found.since) == ("unseen", FIRST_MISSED)
+    assert found.text.startswith("Nobody has said since 2025-11-26 22:00:00 UTC which moves there are")
+    for since, expected in ((FIRST_MISSED, FIRST_MISSED), (-1, None)):
+        [found] = problems_of(silent._replace(watch=WatchView(lost_quorum=LostQuorum([1], {}, since))), None, full=True)
+        assert (found.kind, found.since) == ("no_controller", expected)
+        assert found.text.startswith("No controller is active")
+
+
+def test_sv_5_certificates_that_are_refused_are_a_problem_whose_reasons_only_the_full_status_has() -> None:
+    handshakes = [
+        ListenerHandshake("SSL", of_brokers=True, why="expired"),
+        ListenerHandshake("SSL2", of_brokers=False, why="unknown CA", is_doubt=True),
+        ListenerHandshake("SSL3", of_brokers=False),
+    ]
+    view = server_of(None)._replace(certificates=OwnCertificates(handshakes), brokers={1: broker(1)})
+    assert problems(view)["certificates"].text == "listener SSL: brokers would not connect: expired"
+    [bare] = problems_of(view, None, full=False)
+    assert bare.text == "the certificates of listeners are refused"

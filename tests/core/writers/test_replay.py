@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -229,3 +230,47 @@ def test_236_13_sizes_survive_a_second_reading_of_their_topic_and_go_with_its_de
     assert len(here.soft.sizes) == 498
     topic_writes.remove_topic(here, TOPIC)
     assert here.soft.sizes == {}
+
+
+def test_46_1_failures_of_brokers_and_of_log_dirs_are_put_and_forgotten_as_the_round_has_decided() -> None:
+    here = cluster(not_moving(1, 2))
+    here.failed, here.failed_log_dirs = {7: 50}, {1: FailedLogDirs(60, ("/a",))}
+    view = RoundView(here)
+    view.failed[8] = 70
+    view.forget_failure(7)
+    view.failed[9] = 80
+    view.forget_failure(9)
+    view.log_dirs[2] = FailedLogDirs(90)
+    view.forget_log_dirs(1)
+    view.log_dirs[3] = FailedLogDirs(95)
+    view.forget_log_dirs(3)
+    assert (view.failures(), view.log_dir_failures()) == ({8: 70}, {2: FailedLogDirs(90)}), "decisions see it at once"
+    assert (view.failed, view.log_dirs.keys()) == ({8: 70, 7: None}, {1, 2}), "what was noted in this round is no write"
+    view.gone = frozenset({8})
+    view.heard = {2}
+    here.soft.unheard = {1, 2}
+    replayed(here, view)
+    assert (here.failed, here.failed_log_dirs) == ({8: 70}, {2: FailedLogDirs(90)})
+    assert (here.soft.gone, here.soft.unheard) == ({8}, {1})
+
+
+def test_hm_2_a_topic_gets_its_id_and_another_revision_and_one_that_is_gone_gets_none() -> None:
+    here = cluster(not_moving(1, 2))
+    here.topics[TOPIC].id, revision = None, here.topics[TOPIC].revision
+    view = RoundView(here)
+    view.topic_ids = {TOPIC: UUID(int=9), "gone": UUID(int=10)}
+    replayed(here, view)
+    topic = here.topics[TOPIC]
+    assert (topic.id, topic.id_since, here.topic_names[UUID(int=9)]) == (UUID(int=9), LAST_ZXID, TOPIC)
+    assert topic.revision != revision
+    assert UUID(int=10) not in here.topic_names
+
+
+def test_455_10_what_a_new_topic_lacks_in_replicas_is_kept_until_it_has_them() -> None:
+    here = cluster(not_moving(1, 2))
+    for missing in (1, 0):
+        view = RoundView(here)
+        view.add(PartitionChange(TOPIC, 0, not_moving(1, 2), missing=missing))
+        assert view.missing(TOPIC, 0) == missing
+        replayed(here, view)
+        assert here.topics[TOPIC].missing == ({0: 1} if missing else {})
