@@ -148,6 +148,16 @@ async def test_kr_6_a_cancel_restores_the_original_order_and_is_one_event() -> N
     assert here.log.replayed().moves == {}
 
 
+async def test_kr_6_another_order_of_the_same_replicas_is_completed_once_when_the_cluster_has_it() -> None:
+    here = Here()
+    async with here.term():
+        await here.ask(OTHER, (1, 2))
+        assert (here.named(catalogue.MOVE_STARTED), here.named(catalogue.MOVE_COMPLETED)) == ([OTHER], [])
+        await eventually(lambda: here.log.replayed().moves == {})
+        assert here.cluster.partitions[OTHER].at == SeenPartition((1, 2))
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [OTHER])
+
+
 async def test_kr_7_a_move_waits_in_the_queue_for_a_cap_and_starts_when_another_is_seen_to_have_ended() -> None:
     here = Here()
     async with here.term(InFlightCaps(per_cluster=1)):

@@ -206,12 +206,14 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
+    """In front of KRaft no decision ends a move: that is seen later."""
+    goes_on = after.is_moving or (after.move is not None and after.move.phase is not None)
     if not before.is_moving:
-        return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
-    if not after.is_moving and after.replicas == back:
+        return (catalogue.MOVE_STARTED,) if goes_on else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
+    if not goes_on and after.replicas == back:
         return (catalogue.MOVE_CANCELLED,)
     news = (catalogue.MOVE_RETARGETED,) if before.target != after.target else ()
-    return news if after.is_moving else (*news, catalogue.MOVE_COMPLETED)
+    return news if goes_on else (*news, catalogue.MOVE_COMPLETED)
 
 
 class Refusals:
