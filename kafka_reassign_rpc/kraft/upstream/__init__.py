@@ -1,6 +1,6 @@
 """The cluster behind this service, through its own API.
 
-upstream   asks it (look) and tells it (alter, configs, elections), over the project's client
+upstream   asks it (look) and tells it (alter, configs), over the project's client
 seen       what one look has found, and what two looks together say
 outcomes   what is known of a change that the cluster was told
 

@@ -1,18 +1,15 @@
 """One look at the cluster. What has no answer is an error that says why: nothing may be concluded from it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.client.broker_questions import Answer
 from kafka_reassign_rpc.client.config_calls import Configs, Resource
-from kafka_reassign_rpc.client.kraft_calls import Quorum, RegisteredBroker
+from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
-from kafka_reassign_rpc.client.stock_cluster import sampled
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import takes_nothing_new
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 NOT_ASKED = KafkaError("It was not asked.")
@@ -22,18 +19,13 @@ class Wanted(NamedTuple):
     """topics          by name; None: all that this principal may describe
     moves           the moves in flight, whoever has started them
     brokers         the registered brokers, fenced ones too
-    quorum          who controls, and how long each node has been quiet
-    log_dirs        broker -> the topics and partitions whose sizes it is asked for; with {} only for its log dirs. A
-                    broker that is still busy with its last question is not asked
     topic_configs   topics; with any of them, or of brokers, also the defaults of all brokers
-    broker_configs  brokers; each has one question at a time, so in a look it is not asked for sizes as well
+    broker_configs  brokers. One that is still busy with its last question is not asked
     """
 
     topics: Collection[str] | None = ()
     moves: bool = True
     brokers: bool = True
-    quorum: bool = False
-    log_dirs: Mapping[int, Mapping[str, Sequence[int]]] = {}
     topic_configs: Collection[str] = ()
     broker_configs: Collection[int] = ()
 
@@ -45,8 +37,8 @@ class Seen(msgspec.Struct, frozen=True):
     topics        those that were asked for; of all, those that may be described. One that no broker knows has its
                   error
     eligible      eligible leader replicas (KIP-966) of those of these topics that have partitions without a leader
-    log_dirs      the last answer of each broker that has come since the look before; its `found` may be an error
-    configs       set by somebody, without defaults; those of brokers as `log_dirs`
+    configs       set by somebody, without defaults; of brokers the last answer of each that has come since the look
+                  before
     """
 
     began: float
@@ -56,14 +48,7 @@ class Seen(msgspec.Struct, frozen=True):
     brokers: Mapping[int, RegisteredBroker] | KafkaError = NOT_ASKED
     topics: Mapping[str, TopicInfo] | KafkaError = NOT_ASKED
     eligible: Mapping[TopicPartition, tuple[int, ...]] | KafkaError = {}
-    quorum: Quorum | KafkaError = NOT_ASKED
-    log_dirs: Mapping[int, Answer] = {}
     configs: Mapping[Resource, Configs | KafkaError] = {}
-
-    def cordoned(self, broker: int) -> bool | None:
-        """Whether all its working log dirs take no new replica (KIP-1066); None: it has not told."""
-        answer = self.log_dirs.get(broker)
-        return None if answer is None else takes_nothing_new(sampled(answer.found))
 
 
 def without_leader(topics: Mapping[str, TopicInfo]) -> list[str]:

@@ -6,12 +6,11 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client import config_calls, election_calls, kraft_calls, metadata_calls, reassignment_calls
-from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
+from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, reassignment_calls
+from kafka_reassign_rpc.client.broker_questions import ANSWER_S, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
-from kafka_reassign_rpc.client.log_dir_calls import describe_brokers
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.pace import Ask
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
@@ -44,7 +43,6 @@ class _Topics(NamedTuple):
 _Moves = Mapping[TopicPartition, PartitionReassignment] | KafkaError
 _Eligible = Mapping[TopicPartition, tuple[int, ...]] | KafkaError
 T = TypeVar("T")
-Key = TypeVar("Key")
 
 
 class Upstream:
@@ -87,16 +85,14 @@ class Upstream:
         """Does not raise for what has no answer."""
         router, began = self._reader, _now()
         self._ask_brokers(router, wanted)
-        (moves, found, eligible), brokers, quorum, configs, answers = await asyncio.gather(
+        (moves, found, eligible), brokers, configs, of_brokers = await asyncio.gather(
             _look_at_moves(router, wanted),
             _told(wanted.brokers, partial(kraft_calls.registered_brokers, router)),
-            _told(wanted.quorum, partial(kraft_calls.describe_quorum, router, -1)),
             self._look_at_configs(wanted),
             self._hear(),
         )
-        log_dirs, of_brokers = answers
         cluster_id, topics = ("", found) if isinstance(found, KafkaError) else found
-        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, quorum, log_dirs, configs | of_brokers)
+        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, configs | of_brokers)
 
     def _ask_brokers(self, router: RequestRouter, wanted: Wanted) -> None:
         for broker in wanted.broker_configs:
@@ -104,15 +100,11 @@ class Upstream:
                 self._questions.ask(
                     broker, Ask.CONFIGS, config_calls.describe_broker_configs(router, [broker], _SOON_MS)
                 )
-        for broker, some in wanted.log_dirs.items():
-            if self._questions.is_free(broker):
-                self._questions.ask(broker, Ask.SIZES, describe_brokers(router, {broker: some}, _SOON_MS), some)
 
-    async def _hear(self) -> tuple[dict[int, Answer], dict[Resource, Configs | KafkaError]]:
+    async def _hear(self) -> dict[Resource, Configs | KafkaError]:
         """What has come by now: a broker that is late answers in a later look, and one that never does has an error."""
         heard = await self._questions.wait() if self._questions.are_open else []
-        configs = {(BROKER, str(one.broker)): one.found for one in heard if one.what is Ask.CONFIGS}
-        return {one.broker: one for one in heard if one.what is Ask.SIZES}, configs
+        return {(BROKER, str(one.broker)): one.found for one in heard}
 
     async def _look_at_configs(self, wanted: Wanted) -> dict[Resource, Configs | KafkaError]:
         if not wanted.topic_configs and not wanted.broker_configs:
@@ -147,51 +139,22 @@ class Upstream:
         """By the release of this broker. Raises Unreachable."""
         return await kraft_calls.refuses_cordoned_targets(self._reader, broker)
 
-    async def guards_factor(self) -> bool:
-        """Whether the controller itself refuses another number of replicas (KIP-860). Raises Unreachable."""
-        return await reassignment_calls.can_forbid_replication_factor_change(self._teller)
-
-    async def alter(
-        self,
-        targets: Mapping[TopicPartition, Sequence[int] | None],
-        *,
-        allow_replication_factor_change: bool = True,
-    ) -> dict[TopicPartition, Outcome]:
-        """Starts moves, or cancels them (None). Where `guards_factor` is false, the caller has to compare the numbers
-        of replicas itself, and nothing holds them together with the change.
+    async def alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, Outcome]:
+        """Starts moves, or cancels them (None). A request that was not sent, that is refused as a whole, or whose
+        answer is lost, is the last one.
         """
         router = self._teller
-
-        async def send(some: Sequence[TopicPartition]) -> Mapping[TopicPartition, KafkaError | None]:
-            guarded = not allow_replication_factor_change and await self.guards_factor()
-            return await reassignment_calls.alter_partition_reassignments(
-                router,
-                {name: targets[name] for name in some},
-                allow_replication_factor_change=not guarded,
-                timeout_ms=_ms(router),
-            )
-
-        return await self._tell(list(targets), send)
-
-    async def elect(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Outcome]:
-        """The first replica of each partition shall lead it. Done where it leads already."""
-        router = self._teller
-
-        async def send(some: Sequence[TopicPartition]) -> Mapping[TopicPartition, KafkaError | None]:
-            return await election_calls.elect_preferred_leaders(router, some, _ms(router))
-
-        return await self._tell(list(dict.fromkeys(partitions)), send)
-
-    async def _tell(
-        self, names: Sequence[Key], send: Callable[[Sequence[Key]], Awaitable[Mapping[Key, KafkaError | None]]]
-    ) -> dict[Key, Outcome]:
-        """A request that was not sent, that is refused as a whole, or whose answer is lost, is the last one."""
-        outcomes: dict[Key, Outcome] = {}
+        outcomes: dict[TopicPartition, Outcome] = {}
         async with self._one_at_a_time:
-            rest = iter(names)
+            rest = iter(targets)
             while some := list(islice(rest, PARTITIONS_A_REQUEST)):
                 try:
-                    answers = await send(some)
+                    answers = await reassignment_calls.alter_partition_reassignments(
+                        router,
+                        {name: targets[name] for name in some},
+                        allow_replication_factor_change=True,
+                        timeout_ms=_ms(router),
+                    )
                 except KafkaError as error:
                     outcomes |= dict.fromkeys(some, outcome_of(error.as_answer(), of_request=True))
                     outcomes |= dict.fromkeys(rest, NOT_REACHED)

@@ -40,17 +40,15 @@ def code(outcome: Outcome) -> tuple[Told, int]:
     return outcome.told, 0 if outcome.error is None else outcome.error.code
 
 
-async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster: StockCluster) -> None:
+async def test_kr_6_a_look_shows_brokers_topics_moves_and_configs(cluster: StockCluster) -> None:
     [topic] = await cluster.create({"looked": [[1, 2], [2, 3]]}, records=200, slow=True)
     moving = TopicPartition(topic, 0)
     async with upstream(cluster) as up:
         assert await up.alter({moving: [3, 1]}) == {moving: DONE}
-        wanted = Wanted([topic, "absent"], quorum=True, log_dirs={1: {topic: [0, 1]}, 3: {}}, topic_configs=[topic])
-        seen = await up.look(wanted._replace(broker_configs=[2, 9]))
+        seen = await up.look(Wanted([topic, "absent"], topic_configs=[topic], broker_configs=[2, 9]))
         assert not isinstance(seen.moves, KafkaError)
         assert not isinstance(seen.brokers, KafkaError)
         assert not isinstance(seen.topics, KafkaError)
-        assert not isinstance(seen.quorum, KafkaError)
         listed = seen.moves[moving]
         assert (listed.target, listed.adding_replicas, listed.removing_replicas) == ((3, 1), (3,), (2,))
         assert {one: (told.node.rack, told.fenced) for one, told in seen.brokers.items()} == {
@@ -64,12 +62,6 @@ async def test_kr_6_a_look_shows_brokers_topics_moves_sizes_and_configs(cluster:
             0,
         )
         assert seen.topics["absent"].error is not None
-        assert seen.quorum.leader == 1
-        sizes = {(one.topic, one.partition): one.size for one in seen.log_dirs[1].found.replicas}
-        assert sizes[moving] > 200_000
-        assert len(seen.log_dirs[3].found.log_dirs) == 1
-        assert seen.cordoned(3) is (False if cluster.release >= (4, 3) else None)
-        assert seen.cordoned(2) is None
         values = {one.name: one.value for one in seen.configs[TOPIC, topic] if not isinstance(one, KafkaError)}  # type: ignore[union-attr]
         assert values["leader.replication.throttled.replicas"] == "*"
         assert isinstance(seen.configs[BROKER, "9"], KafkaError)
@@ -84,14 +76,9 @@ async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_a
     [topic] = await cluster.create({"told": [[1, 2], [2, 3], [1, 2]]})
     names = [TopicPartition(topic, one) for one in range(4)]
     async with upstream(cluster) as up:
-        guards = cluster.release >= (4, 1)
-        assert await up.guards_factor() is guards
-        found = await up.alter(
-            {names[0]: [1, 2, 3] if guards else [1, 99], names[1]: [2, 77], names[2]: [2, 1], names[3]: [1]},
-            allow_replication_factor_change=False,
-        )
+        found = await up.alter({names[0]: [1, 99], names[1]: [2, 77], names[2]: [2, 1], names[3]: [1]})
         assert {one: code(outcome) for one, outcome in found.items()} == {
-            names[0]: (Told.REFUSED, 38 if guards else 39),
+            names[0]: (Told.REFUSED, 39),
             names[1]: (Told.REFUSED, 39),
             names[2]: (Told.DONE, 0),
             names[3]: (Told.REFUSED, 3),
@@ -99,16 +86,6 @@ async def test_kr_6_each_partition_has_its_own_outcome_with_the_cluster_s_code_a
         assert "77" in str(found[names[1]].error)
         [cancelled] = (await up.alter({names[1]: None})).values()
         assert code(cancelled) == (Told.REFUSED, 85)
-
-        async def has_order() -> bool:
-            return (await up.look(Wanted([topic]))).topics[topic].partitions[2].replicas == (2, 1)  # type: ignore[index]
-
-        await eventually(has_order)
-        elected = await up.elect(names[2:])
-        assert {one: code(outcome) for one, outcome in elected.items()} == {
-            names[2]: (Told.DONE, 0),
-            names[3]: (Told.REFUSED, 3),
-        }
 
 
 async def test_kr_6_a_lost_answer_leaves_it_unknown_and_a_look_says_it(cluster: StockCluster) -> None:

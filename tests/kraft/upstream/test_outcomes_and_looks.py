@@ -109,5 +109,4 @@ def test_kr_6_what_was_not_asked_says_nothing() -> None:
     assert isinstance(one.moves, KafkaError)
     assert isinstance(one.brokers, KafkaError)
     assert isinstance(one.topics, KafkaError)
-    assert one.cordoned(1) is None
     assert without_leader({"t": THERE, "u": TopicInfo("u", {0: PartitionInfo(-1, (1,), ())}, None)}) == ["u"]
