@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.kraft.front import FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
-from kafka_reassign_rpc.kraft.term import Asked
+from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.properties import prefix_of
@@ -37,9 +37,9 @@ PATIENCE_MS = 10_000
 _OF_ZOOKEEPER = (
     *("zookeeper.", "authorizer.", "super.users", "allow.everyone.", "controller.takeover", "broker.authorizer"),
     *("broker.policies", "inter.broker.listener.name", "delete.topic.", "auto.leader.", "leader.imbalance."),
-    *("unclean.leader.", "num.partitions", "default.replication.", "min.insync.", "failure.", "self.healing."),
+    *("unclean.leader.", "num.partitions", "default.replication.", "min.insync."),
 )
-"""How the names of settings begin that are the brokers' own in front of KRaft, or not there yet."""
+"""How the names of settings begin that are the brokers' own in front of KRaft."""
 OWN_CERTIFICATE = ("ssl.keystore.", "ssl.key.password")
 
 

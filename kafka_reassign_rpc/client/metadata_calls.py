@@ -133,7 +133,11 @@ def _topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:
 def _partitions(topic: MetadataResponse.MetadataResponseTopic) -> dict[int, PartitionInfo]:
     return {
         one.partition_index: PartitionInfo(
-            one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_epoch
+            one.leader_id,
+            tuple(one.replica_nodes),
+            tuple(one.isr_nodes),
+            one.leader_epoch,
+            tuple(getattr(one, "offline_replicas", None) or ()),
         )
         for one in topic.partitions
     }

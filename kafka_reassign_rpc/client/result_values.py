@@ -116,12 +116,14 @@ class ClusterNode:
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """A partition as Metadata shows it. Without a leader, `leader` is -1; `leader_epoch` is -1 if it is not known."""
+    """A partition as Metadata shows it. Without a leader, `leader` is -1; `leader_epoch` is -1 if it is not known.
+    `offline`: replicas on dead brokers and on failed log dirs."""
 
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader_epoch: int = -1
+    offline: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, order=True)

@@ -23,7 +23,12 @@ def switched_by(cluster: Cluster) -> Requester | None:
     """Who last enabled or disabled reassignments, None if unknown."""
     if cluster.disabled_by_znode:
         return requesters.znode(DISABLING_ZNODE)
-    return cluster.set_by(ENABLED)
+    return None if is_only_refused(cluster) else cluster.set_by(ENABLED)
+
+
+def is_only_refused(cluster: Cluster) -> bool:
+    """Whether nobody has disabled them, and the cluster takes none."""
+    return cluster.soft.in_force.disabled_by is None and bool(cluster.soft.takes_nothing)
 
 
 def disabled_who(cluster: Cluster) -> str | None:

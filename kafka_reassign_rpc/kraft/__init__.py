@@ -20,7 +20,9 @@ upstream_cluster  the cluster as store and looks want it, by `upstream`
 claimed_log       the state log as the store wants it
 following         a server that does not lead: it replays the log, and claims it once nobody leads
 server_name       how a server is called in its claims
+served_settings   settings of all servers, as clients read and change them
 kraft_node        this server as the handlers of requests see it
 kraft_process     one server: its parts, in the order of their start
-term              the loop and its duties, from the claim of the log until another server has it
+term_duties       the loop and what works for it
+term              a term, from the claim of the log until another server has it
 """

@@ -1,8 +1,9 @@
-"""Which topics are gone, by looks one after the other. That a look leaves a topic out is no evidence. No I/O."""
+"""Which topics and brokers are gone, by looks one after the other. That one leaves them out is no evidence. No I/O."""
 
 from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.kraft.ports import Look
 
@@ -73,3 +74,18 @@ def is_denied(look: Look, listed: Collection[str], known: Known) -> bool:
 def is_another(known: Known, found: str) -> bool:
     """Whether a topic with the id `found` is another one of the same name."""
     return bool(known.id) and bool(found) and known.id != found
+
+
+class AbsentBrokers:
+    """A broker is gone once two looks in a row do not show it, or show it fenced. One that a look shows is there."""
+
+    def __init__(self) -> None:
+        self._doubted: frozenset[int] = frozenset()
+        """Not shown by the last look."""
+
+    def taken(self, shown: Mapping[int, Broker], known: Mapping[int, Broker]) -> dict[int, Broker]:
+        """Those that are there, after a look. `known`: before it."""
+        doubted = frozenset(known.keys() - shown.keys())
+        kept = {one: known[one] for one in doubted - self._doubted}
+        self._doubted = doubted
+        return {**kept, **shown}

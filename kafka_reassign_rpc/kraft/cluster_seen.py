@@ -2,7 +2,7 @@
 own; a move that is still to be told is shown as the cluster will list it.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import Entity
@@ -30,7 +30,7 @@ def cluster_of(
     for part in intents.queue.values():
         yield from queue.put(part)
     cluster = Cluster(
-        brokers=dict(look.brokers),
+        brokers={**(known.brokers if known is not None else {}), **look.brokers},
         failed=dict(intents.failed),
         failed_log_dirs=dict(intents.log_dirs),
         topic_configs={
@@ -39,6 +39,8 @@ def cluster_of(
         broker_configs={
             one.name: dict(configs) for one, configs in look.configs.items() if configs and one.kind == BROKERS
         },
+        settings=intents.set_now,
+        settings_by={name: one.by for name, one in intents.settings.items() if one.by is not None},
         queue=queue,
         soft=soft,
     )
@@ -84,16 +86,20 @@ def topic_seen(look: Look, name: str) -> TopicSeen:
     topic = look.topics[name]
     return TopicSeen(
         topic.id,
-        {index: _seen(found, look.moves.get(TopicPartition(name, index))) for index, found in topic.partitions.items()},
+        {
+            index: _seen(found, look.moves.get(TopicPartition(name, index)), look.brokers)
+            for index, found in topic.partitions.items()
+        },
     )
 
 
-def _seen(found: PartitionInfo, move: PartitionReassignment | None) -> PartitionSeen:
+def _seen(found: PartitionInfo, move: PartitionReassignment | None, brokers: Container[int]) -> PartitionSeen:
     if move is None:
         assignment = SeenPartition(found.replicas)
     else:
         assignment = SeenPartition(move.replicas, move.adding_replicas, move.removing_replicas)
-    return PartitionSeen(assignment, found.leader, found.isr, found.leader_epoch)
+    offline = tuple([one for one in found.offline if one in brokers])
+    return PartitionSeen(assignment, found.leader, found.isr, found.leader_epoch, offline)
 
 
 def record_of(intents: Intents, topic: TopicSeen, name: TopicPartition) -> MoveRecord | None:

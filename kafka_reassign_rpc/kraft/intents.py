@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, StoredName
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.kraft.round_records import MOST_MOVES, Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import MOST_MOVES, Memory, Move, RoundRecord, Setting, Waiting
 from kafka_reassign_rpc.support.slices import pieces
 
 ROOT = "state log"
@@ -35,6 +35,7 @@ class Intents:
     """moves     of partitions; `ids`: of their topics, "" if not known
     queue     parts by the offset of the record that has made them
     outcomes  of moves, as events that may be in no event log yet; `recorded`: so many before them are in one
+    settings  of all servers, also those that were deleted: they tell by whom
     """
 
     def __init__(self) -> None:
@@ -46,6 +47,12 @@ class Intents:
         self.memories: dict[Entity, Remembered] = {}
         self.outcomes: list[Event] = []
         self.recorded = 0
+        self.settings: dict[str, Setting] = {}
+
+    @property
+    def set_now(self) -> dict[str, str]:
+        """The settings of all servers."""
+        return {name: one.value for name, one in self.settings.items() if one.value is not None}
 
     def apply(self, record: RoundRecord, offset: int) -> Iterator[int]:
         """Yields the parts of the queue that it has changed, and after each move."""
@@ -72,6 +79,7 @@ class Intents:
         _put(self.log_dirs, record.log_dirs)
         for memory in record.memories:
             self._remember(memory)
+        self.settings |= {one.name: one for one in record.settings}
 
     def _queue_after(self, changes: Sequence[Waiting], offset: int) -> Iterator[int]:
         found: dict[int, dict[StoredName, Waiting]] = {}
@@ -114,6 +122,7 @@ class Intents:
             log_dirs=dict(self.log_dirs),
             memories=[memory_of(entity, one) for entity, one in self.memories.items()],
             recorded=self.recorded,
+            settings=list(self.settings.values()),
         )
         for outcomes in pieces(self.outcomes, MOST_MOVES):
             yield RoundRecord(at=at, outcomes=outcomes)

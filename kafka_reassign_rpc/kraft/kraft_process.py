@@ -33,12 +33,14 @@ from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSetti
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
 from kafka_reassign_rpc.kraft.ports import LookFailed
+from kafka_reassign_rpc.kraft.served_settings import ServedSettings
 from kafka_reassign_rpc.kraft.server_name import ServerName
 from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
 from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
-from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -99,7 +101,16 @@ class KRaftProcess:
         self._figures = FigureKeeper(self._service.view, FigureHistory())
         is_full = common.status_page == FULL
         self._api = StatusApi(self.view, self._readers, self._figures, product_version(), full=is_full)
-        node = KRaftNode(node_id, self._service, self._api, self._recorder, lambda: self._front.address)
+        settings = ServedSettings(node_id, self._service)
+        node = KRaftNode(
+            node_id,
+            self._service,
+            self._api,
+            self._recorder,
+            lambda: self._front.address,
+            settings,
+            common.started_with,
+        )
         handler = Dispatcher(node, on_denied=self._report_denied)
         self._front = Front(config.front, handler, common.limits, stats=stats, leader=self._leader_shown)
         self._upstream = Upstream(config.upstream, self._may_tell, config.of_controllers)

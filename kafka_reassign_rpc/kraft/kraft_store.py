@@ -31,7 +31,7 @@ from kafka_reassign_rpc.kraft import cluster_seen, round_records
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
 from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
-from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Setting, Waiting
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 
@@ -198,8 +198,10 @@ class KRaftStore:
             failed=view.failed,
             log_dirs=view.log_dirs,
             ended=[Ended(*name, one.outcome, one.replicas, one.reason) for name, one in view.ended.items()],
+            settings=[Setting(name, one.value, one.by) for name, one in view.settings.items()],
         )
-        return record if record.moves or record.waiting or record.failed or record.log_dirs else None
+        changes = record.moves, record.waiting, record.failed, record.log_dirs, record.settings
+        return record if any(changes) else None
 
     async def remember(self, memories: Sequence[Memory]) -> None:
         """Memories of configs, durable when it returns."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -17,10 +17,10 @@ from kafka_reassign_rpc.core.state.topic import Topic, topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
 from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicSeen, TopicsSeen
-from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
+from kafka_reassign_rpc.kraft.absences import Absences, Absent, AbsentBrokers, Known
 from kafka_reassign_rpc.kraft.cluster_seen import record_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
-from kafka_reassign_rpc.kraft.kraft_commands import LookSeen
+from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Noticed
 from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
 from kafka_reassign_rpc.kraft.sightings import Sightings
@@ -39,12 +39,17 @@ class LookPace(NamedTuple):
 
 
 class Looking:
+    """`noticed` is called after each look, once what it means is durable; `looked` is set then."""
+
     def __init__(self, cluster: KRaftCluster, intents: Intents, sightings: Sightings, pace: LookPace) -> None:
         self._cluster = cluster
         self._intents = intents
         self._sightings = sightings
         self._pace = pace
         self._absences = Absences()
+        self._absent_brokers = AbsentBrokers()
+        self.noticed: Callable[[Noticed], None] = lambda _: None
+        self.looked = asyncio.Event()
         self._listed: frozenset[str] = frozenset()
         """Topics with moves in flight, by the last look."""
         self._all_at = float("-inf")
@@ -109,7 +114,9 @@ class Looking:
         absent = await in_turns(self._absences.taken(look, asked, loop.cluster.queue.topics))
         taken = await in_turns(self._sightings.taken(look, absent.gone))
         facts = await self._facts(look, taken.topics, absent, loop.cluster)
-        await loop.submit(LookSeen(facts, taken.sighted))
+        heard = look.brokers.keys() if is_of_all else ()
+        self.noticed(await loop.submit(LookSeen(facts, taken.sighted, heard)))
+        self.looked.set()
 
     async def _at(self, names: frozenset[str], cluster: Cluster) -> Look:
         look = await self._cluster.look(names)
@@ -144,9 +151,9 @@ class Looking:
             configs[entity.kind][entity.name] = values
             await pace.rest()
         return [
-            BrokersRegistered(look.brokers),
+            BrokersRegistered(self._absent_brokers.taken(look.brokers, cluster.brokers)),
             KRaftTold(look.kraft),
-            TopicsSeen(shown, gone, self._sightings.outdated, unseen, records),
+            TopicsSeen(shown, gone, self._sightings.outdated, unseen, records, _not_shown(look, cluster)),
             *(ConfigsFound(kind, found) for kind, found in configs.items()),
         ]
 
@@ -198,7 +205,11 @@ async def _seen_of(look: Look, names: Collection[TopicPartition], cluster: Clust
             asked = {index: one for index, one in seen.partitions.items() if TopicPartition(topic, index) in names}
             shown[topic] = seen._replace(partitions=asked)
         await pace.rest()
-    return TopicsSeen(shown, records=await _records(intents, shown, cluster))
+    return TopicsSeen(shown, records=await _records(intents, shown, cluster), unsure=_not_shown(look, cluster))
+
+
+def _not_shown(look: Look, cluster: Cluster) -> frozenset[int]:
+    return frozenset(cluster.brokers.keys() - look.brokers.keys())
 
 
 def _is_shown_as(cluster: Cluster, known: Known) -> bool:

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slices import pieces
@@ -72,6 +73,14 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     broker_after: BrokerMemory | None = None
 
 
+class Setting(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A setting of all servers. `value`: None once it is deleted. `by`: who has given it this value, or deleted it."""
+
+    name: str
+    value: str | None = None
+    by: Requester | None = None
+
+
 class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """at        ms since the epoch, by the server's clock
     version   None until it is written
@@ -82,6 +91,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ended     moves that `moves` ends, or gives another record: each makes one outcome more
     recorded  so many outcomes, of all that there ever were, are in event logs; 0: nothing new
     outcomes  those that are not: in a snapshot, which has deleted their records
+    settings  of all servers that change: one that this version does not know stays as a later one has written it
     """
 
     at: int
@@ -96,6 +106,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ended: Sequence[Ended] = ()
     recorded: int = 0
     outcomes: Sequence[Event] = ()
+    settings: Sequence[Setting] = ()
 
 
 class _Version(msgspec.Struct):

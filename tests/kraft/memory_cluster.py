@@ -28,6 +28,8 @@ class MemoryCluster:
     configs      of topics and brokers; `fails`: to this many changes of configs the answer is lost
     secret       topics that the server may not describe
     lagging      so many more looks at topics are answered by a broker that has not heard of any `untold` topic yet
+    left_out     brokers that looks leave out, each as many times as this says
+    offline      replicas on failed log dirs
     """
 
     def __init__(self, partitions: Mapping[TopicPartition, KRaftPartition], brokers: Collection[int]) -> None:
@@ -42,6 +44,8 @@ class MemoryCluster:
         self.secret: set[str] = set()
         self.untold: set[str] = set()
         self.lagging = 0
+        self.left_out: dict[int, int] = {}
+        self.offline: dict[TopicPartition, tuple[int, ...]] = {}
         self.looks = self.looks_at_all = 0
         self.silent = False
         """Alters get no answer, and have no effect."""
@@ -64,11 +68,13 @@ class MemoryCluster:
             if one.at.is_moving:
                 moves[name] = PartitionReassignment(*one.at)
             if (topics is None or name.topic in topics) and name.topic not in self.secret | unknown:
-                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3)
+                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3, self.offline.get(name, ()))
                 found.setdefault(name.topic, {})[name.partition] = info
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
         configs = {one: dict(some) for one, some in self.of_configs.items()} if topics is None else {}
-        return Look(self.brokers, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
+        shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
+        self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
+        return Look(shown, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
         self.told.update(targets)

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
+from kafka_reassign_rpc.kraft.absences import Absences, Absent, AbsentBrokers, Known
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from tests.tables import for_each
 
@@ -91,3 +92,36 @@ def test_kr_6_whatever_brokers_leave_out_a_topic_that_is_there_is_never_gone(ans
         look = LEFT_OUT if is_denied else answer
         is_denied = look in (DENIED, OTHER)
         assert not taken(absences, look, [T], {}).gone
+
+
+def _brokers(*ids: int, rack: str | None = None) -> dict[int, Broker]:
+    return {one: Broker(one, -1, (), rack) for one in ids}
+
+
+@for_each(
+    "looks, there",
+    [
+        ([(1, 2)], {1, 2}),
+        ([(1,)], {1, 2}),
+        ([(1,), (1,)], {1}),
+        ([(1,), (1, 2), (1,)], {1, 2}),
+        ([(1,), (1,), (1, 2)], {1, 2}),
+        ([(1,), (1,), (1, 2), (1,)], {1, 2}),
+        ([(1,), (2,)], {1, 2}),
+        ([(1,), (2,), (2,)], {2}),
+        ([(), ()], set()),
+        ([(1, 2, 3), (1, 2)], {1, 2, 3}),
+    ],
+)
+def test_kr_10_a_broker_is_gone_once_two_looks_in_a_row_leave_it_out_and_there_as_soon_as_one_shows_it(
+    looks: Sequence[Sequence[int]], there: set[int]
+) -> None:
+    absent, known = AbsentBrokers(), _brokers(1, 2)
+    for shown in looks:
+        known = absent.taken(_brokers(*shown), known)
+    assert known.keys() == there
+
+
+def test_kr_10_a_broker_is_as_the_last_look_has_shown_it() -> None:
+    found = AbsentBrokers().taken(_brokers(1, rack="b"), _brokers(1, 2, rack="a"))
+    assert {one: broker.rack for one, broker in found.items()} == {1: "b", 2: "a"}

@@ -31,6 +31,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
@@ -40,7 +41,9 @@ from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.looking import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.sightings import Settling
-from kafka_reassign_rpc.kraft.term import Asked, Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term_duties import Asked
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
@@ -59,6 +62,7 @@ class Here:
             {NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1), THIRD: KRaftPartition(1, 2)}, (1, 2, 3, 4)
         )
         self.log = MemoryLog()
+        self.now = NOW
         self.events: list[Event] = []
         self.loses_events = False
         self.loop: ControllerLoop
@@ -66,12 +70,16 @@ class Here:
         self.writer: LogWriter
 
     @asynccontextmanager
-    async def term(self, caps: InFlightCaps | None = None, pace: LookPace = QUICK) -> AsyncIterator[ControllerLoop]:
+    async def term(
+        self, caps: InFlightCaps | None = None, pace: LookPace = QUICK, healing: HealingSettings | None = None
+    ) -> AsyncIterator[ControllerLoop]:
         self.writer = writer = LogWriter(self.log)
-        settings = ReassignmentSettings() if caps is None else ReassignmentSettings(caps=caps)
+        settings = ReassignmentSettings(caps=caps or InFlightCaps(), healing=healing or HealingSettings())
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
         record = (lambda _: None) if self.loses_events else self.events.extend
-        term = KRaftTerm(claimed, self.cluster, lambda: NOW, record, NOT_ASKED, settings, pace, self._written, AT_ONCE)
+        term = KRaftTerm(
+            claimed, self.cluster, lambda: self.now, record, NOT_ASKED, settings, pace, self._written, AT_ONCE
+        )
         begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(term.serve(begun.set_result))
         self.begun = await begun
@@ -79,8 +87,7 @@ class Here:
         try:
             yield self.loop
         finally:
-            term.stop("the test is over")
-            await serving
+            await end(serving)
 
     async def _written(self) -> None:
         if self.loses_events:
@@ -381,7 +388,7 @@ async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
     assert here.log.replayed().moves == {}
 
 
-async def _looked(here: Here, more: int = 6) -> None:
+async def looked(here: Here, more: int = 6) -> None:
     before = here.cluster.looks
     await eventually(lambda: here.cluster.looks >= before + more)
 
@@ -394,11 +401,11 @@ async def test_kr_6_a_topic_that_this_server_may_not_describe_for_a_while_keeps_
         await here.ask(THIRD, (4, 2))
         here.cluster.secret = {"t"}
         await eventually(lambda: loop.cluster.soft.unseen == {"t"})
-        await _looked(here)
+        await looked(here)
         answers = await here.answers([OTHER], (3, 1))
         assert isinstance(answers[OTHER], UnknownTopicOrPartition)
     async with here.term(InFlightCaps(per_cluster=1)) as loop:
-        await _looked(here)
+        await looked(here)
         assert (len(loop.cluster.queue), [*here.log.replayed().moves]) == (1, [NAME])
         here.cluster.secret = set()
         here.cluster.partitions[NAME].catch_up()
@@ -418,7 +425,7 @@ async def test_kr_7_a_broker_that_has_not_heard_of_a_topic_yet_ends_no_move_that
         assert len(loop.cluster.queue) == 1
     here.cluster.lagging = lagging
     async with here.term(InFlightCaps(per_cluster=1)):
-        await _looked(here)
+        await looked(here)
         here.cluster.lagging = lagging
         here.cluster.partitions[NAME].catch_up()
         await eventually(lambda: here.cluster.partitions[THIRD].at.is_moving)
@@ -456,9 +463,9 @@ async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> Non
     async with here.term(pace=LookPace(0.01, 60)):
         await here.ask(NAME, (3, 2))
         await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
-        await _looked(here, 2)
+        await looked(here, 2)
         before = here.cluster.looks_at_all
-        await _looked(here)
+        await looked(here)
         assert here.cluster.looks_at_all == before
         here.cluster.partitions[NAME].catch_up()
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])

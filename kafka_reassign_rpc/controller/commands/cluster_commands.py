@@ -11,11 +11,9 @@ from kafka_reassign_rpc.controller.commands.command import (
     vanished,
 )
 from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_while_brokers_migrate
-from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs
+from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
@@ -39,14 +37,6 @@ class Barrier(Command[None]):
     def decide(self, _work: Round) -> Iterator[None]:
         self.answer(None)
         yield
-
-
-def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
-    """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now: that is a new
-    failure with its own time. The healer may see it too late: it diagnoses nothing while it plans."""
-    for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
-        work.view.forget_failure(broker)
-        work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))
 
 
 class ControllerFailover(Command[None]):
@@ -84,7 +74,7 @@ class ControllerFailover(Command[None]):
             yield from self._started_with.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        _forget_failures_of_registered(work)
+        forget_failures_of_registered(work)
         for topic in list(work.view.cluster.topics):
             give_topic_id(work, topic)
             yield
@@ -125,7 +115,7 @@ class BrokersRead(Command[None]):
         self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        _forget_failures_of_registered(work, self._changed.joined)
+        forget_failures_of_registered(work, self._changed.joined)
         if self._changed:
             back = [broker for broker in self._changed.gone if broker in work.view.cluster.brokers]
             if bounced := [*self._changed.bounced, *back]:

@@ -1,8 +1,10 @@
 """Counts which absent brokers hold replicas, for the diagnosis and the brake of self-healing (KIP-46)."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import Round, every_partition
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.state.partition import HEAL
@@ -31,3 +33,11 @@ def brake_waiting_repairs(work: Round) -> Iterator[None]:
     the healer diagnoses nothing while it plans."""
     if work.view.cluster.queue.routes[HEAL] or work.view.queue.appended:
         yield from count_lost(work)
+
+
+def forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
+    """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now: that is a new
+    failure with its own time. The healer may see it too late: it diagnoses nothing while it plans."""
+    for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
+        work.view.forget_failure(broker)
+        work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))

@@ -1,7 +1,7 @@
 """Reports new replicas on cordoned brokers to operators, however they came there."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
@@ -10,17 +10,17 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.core.writers.replay import PartitionTransition
 from kafka_reassign_rpc.support.counted import first_of
 
 NAMED = 5
 
 
-def new_on_cordoned(cluster: Cluster, applied: ReplayedChanges) -> Iterator[Event | None]:
+def new_on_cordoned(cluster: Cluster, changed: Iterable[PartitionTransition]) -> Iterator[Event | None]:
     """Yields None after each partition."""
     closed: frozenset[int] | None = None
     found = defaultdict[int, list[TopicPartition]](list)
-    for topic, index, before, after in applied.partitions:
+    for topic, index, before, after in changed:
         had = _replicas(before)
         if after.replicas != had:
             closed = cordoned(cluster) if closed is None else closed
@@ -33,8 +33,9 @@ def new_on_cordoned(cluster: Cluster, applied: ReplayedChanges) -> Iterator[Even
 
 
 def _replicas(before: Partition | None) -> tuple[int, ...]:
-    """A partition without a state has no replica yet: others have just written it into its topic's znode."""
-    return () if before is None or before.partition_epoch < 0 else before.replicas
+    """A partition without a state has no replica yet: others have just written it into its topic's znode. (In front of
+    KRaft its version is unknown, and only who is in sync shows it.)"""
+    return () if before is None or (before.partition_epoch < 0 and not before.isr) else before.replicas
 
 
 class CordonWatch:
@@ -42,9 +43,10 @@ class CordonWatch:
         self._cluster = cluster
         self._record = record
 
-    def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
+    def changed(self, partitions: Iterable[PartitionTransition]) -> Iterator[None]:
+        """By a round, or by what was read."""
         events = []
-        for event in new_on_cordoned(self._cluster, applied):
+        for event in new_on_cordoned(self._cluster, partitions):
             if event is not None:
                 events.append(event)
             yield

@@ -92,7 +92,7 @@ class ControllerService(MovesService):
         timeout_ms: int,
         ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
-        outcomes = await self._submit(
+        outcomes = await self.submit(
             topic_commands.CreateTopicsCommand(
                 topics, validate_only=validate_only, new_id=uuid4, random=self._random, quota=quota, by=ctx.requester
             )
@@ -106,7 +106,7 @@ class ControllerService(MovesService):
         if not known.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
-        outcomes = await self._submit(topic_commands.DeleteTopicsCommand(names, quota, ctx.requester))
+        outcomes = await self.submit(topic_commands.DeleteTopicsCommand(names, quota, ctx.requester))
         return outcomes if timeout_ms > 0 else _too_late(outcomes, _successes(outcomes))
 
     async def create_partitions(
@@ -118,7 +118,7 @@ class ControllerService(MovesService):
         timeout_ms: int,
         ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
-        outcomes = await self._submit(
+        outcomes = await self.submit(
             topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, quota=quota, by=ctx.requester)
         )
         return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
@@ -126,9 +126,7 @@ class ControllerService(MovesService):
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        return await self._submit(
-            leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=ctx.requester)
-        )
+        return await self.submit(leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=ctx.requester))
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         return await self._active().loop.submit(leadership_commands.AlterPartitionCommand(request))

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
-from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, NotController
 from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -40,13 +40,11 @@ T = TypeVar("T")
 
 READ_S = 2.0
 """How long a reader waits for ZooKeeper. Then it gets what was known last."""
-HEALS_OFF = HealingStatus(None, False, None, (), 0, 0)
-HEALS_NOTHING = "This server repairs no failed brokers: in front of a cluster in KRaft mode that is not there yet."
 
 
 async def _diagnosed(term: "MovesTerm") -> HealingStatus:
     await term.up_to_date()
-    return await _healer_of(term).status()
+    return await term.healer.status()
 
 
 async def _as_known(term: "MovesTerm", reading: Coroutine[object, object, T]) -> T | None:
@@ -75,7 +73,6 @@ class MovesTerm(NamedTuple):
     """What one term offers to the APIs about moves.
 
     up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
-    healer      None: nothing is repaired here
     obeyed      waits until brokers obey; raises NotController if they do not
     looked_for  waits until what the request names, and the loop does not know, was looked for
     """
@@ -83,20 +80,13 @@ class MovesTerm(NamedTuple):
     loop: ControllerLoop
     up_to_date: Callable[[], Coroutine[object, object, None]]
     progress: ProgressTracker
-    healer: Healer | None
+    healer: Healer
     health: PartitionHealth
     disks: DiskSurvey
     connected: Callable[[], bool]
     obeyed: Callable[[], Awaitable[None]]
     told: ToldResults = _durable
     looked_for: Callable[[AlterReassignments], Awaitable[None]] = _known
-
-
-def _healer_of(term: MovesTerm) -> Healer:
-    """Raises InvalidRequest."""
-    if term.healer is None:
-        raise InvalidRequest(HEALS_NOTHING)
-    return term.healer
 
 
 class MovesService:
@@ -141,13 +131,13 @@ class MovesService:
             await term.up_to_date()  # reassignments may have been disabled
         await term.looked_for(request)
         command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
-        return await term.told(await self._submit(command), request.timeout_ms)
+        return await term.told(await self.submit(command), request.timeout_ms)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
     ) -> ThrottledMoves:
         await self._active().up_to_date()
-        changed = await self._submit(lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
+        changed = await self.submit(lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
         if isinstance(changed, KafkaError):
             raise changed
         return changed
@@ -169,10 +159,8 @@ class MovesService:
         return restrictions.reassignments_disabled(self._active().loop.cluster)
 
     async def healing(self) -> HealingStatus:
-        """Off where nothing is repaired; as diagnosed now; while ZooKeeper does not answer, as last diagnosed."""
+        """As diagnosed now; while ZooKeeper does not answer, as last diagnosed."""
         term = self._active()
-        if term.healer is None:
-            return HEALS_OFF
         found = await _as_known(term, _diagnosed(term)) or term.healer.last_status
         if found is None:
             raise BrokerNotAvailable("ZooKeeper does not answer, and self-healing was not diagnosed before.")
@@ -183,17 +171,17 @@ class MovesService:
         as_known = dry_run and not self._active().connected()
         if not as_known:
             await self._active().up_to_date()
-        return await _healer_of(self._active()).heal(broker, ctx.requester, dry_run=dry_run, as_known=as_known)
+        return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run, as_known=as_known)
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
         await self._active().up_to_date()
-        return await _healer_of(self._active()).approve(brokers, ctx.requester)
+        return await self._active().healer.approve(brokers, ctx.requester)
 
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
     ) -> HoldOutcome:
         held = Held(now_ms(), ctx.requester.who[:LONGEST_WHO], reason[:LONGEST_REASON]) if hold else None
-        return await self._submit(HoldMoves(selection, held, ctx.requester))
+        return await self.submit(HoldMoves(selection, held, ctx.requester))
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -236,7 +224,7 @@ class MovesService:
             self._term.loop.cluster,
             self._term.progress,
             health.now if health.counted else None,
-            None if healer is None else healer.last_status,
+            healer.last_status,
             self._term.disks.disks,
             self._viewed,
         )
@@ -244,14 +232,12 @@ class MovesService:
     def _viewed(self) -> None:
         if self._term is not None:
             self._term.disks.viewed()
-            if self._term.healer is not None:
-                self._term.healer.viewed()
+            self._term.healer.viewed()
 
     @property
     def repairs(self) -> RepairCounts:
         """As last diagnosed."""
-        healer = None if self._term is None or not self.is_active() else self._term.healer
-        return NO_REPAIRS if healer is None else healer.last_diagnosed
+        return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     def _active(self) -> MovesTerm:
         term = self._term
@@ -259,5 +245,5 @@ class MovesService:
             raise NotController
         return term
 
-    async def _submit(self, command: Command[T]) -> T:
+    async def submit(self, command: Command[T]) -> T:
         return await self._active().loop.submit(command)

@@ -138,11 +138,11 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
         **({AUTHORIZER: CLASS_NAME} if config.authorizer else {}),
         **{name: shown(value) for name, value in config.broker_settings.items()},
-        **_own_settings(config.settings),
+        **own_settings(config.settings),
     }
 
 
-def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
+def own_settings(settings: ReassignmentSettings) -> dict[str, str]:
     """Shared settings that differ from the default."""
     return {
         name: setting_kinds.shown(one.of(settings))

@@ -192,7 +192,7 @@ class TermDuties:
         self._notices.check(cluster)
         yield from self._propagation.round_replayed(applied)
         yield from self._waiting_moves.round_replayed(applied)
-        yield from self._cordon.round_replayed(applied)
+        yield from self._cordon.changed(applied.partitions)
         if news := [*self._news.of(cluster)]:
             self._record(news)
         if not cluster.moving and not cluster.queue:

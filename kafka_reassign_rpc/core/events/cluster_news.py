@@ -24,7 +24,7 @@ class ClusterNews:
         self._brokers: Mapping[int, Broker] | None = None
         self._disabled: str | None = None
         self._paused = False
-        self._disabled_by_znode = False
+        self._ends_without_name = False
         self._left_alone: dict[str, str] = {}
 
     def of(self, cluster: Cluster) -> Iterator[Event]:
@@ -44,7 +44,7 @@ class ClusterNews:
             )
             by = restrictions.switched_by(cluster) if reason is not None else self._enabled_by(cluster)
             yield event if by is None else event.asked_by(by)
-            self._disabled_by_znode = cluster.disabled_by_znode
+            self._ends_without_name = cluster.disabled_by_znode or restrictions.is_only_refused(cluster)
         if cluster.soft.in_force.healing.paused != self._paused:
             self._paused = not self._paused
             event = (
@@ -69,8 +69,8 @@ class ClusterNews:
             yield Event(catalogue.TOPIC_LEFT_ALONE, name, reason=reason)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:
-        """A deleted znode does not say who has deleted it."""
-        return None if self._disabled_by_znode else restrictions.switched_by(cluster)
+        """A deleted znode does not say who has deleted it, and a cluster that takes moves again has no name."""
+        return None if self._ends_without_name else restrictions.switched_by(cluster)
 
 
 def _broker_events(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:

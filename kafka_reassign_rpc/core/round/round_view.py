@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -109,6 +109,13 @@ class RequestEnded(NamedTuple):
 Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
 
 
+class SettingTo(NamedTuple):
+    """`value`: None deletes it. `by`: None unless it is a client."""
+
+    value: str | None
+    by: Requester | None
+
+
 class RoundView:
     """Each decision of a round sees those before it. For partitions it reads like `Cluster`.
 
@@ -125,6 +132,7 @@ class RoundView:
     too_large     topics for which the store has no room: only a request may write their assignments
     gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
     leaving       by broker in controlled shutdown: the partitions that it has followed, whose replicas stop
+    settings      those of all servers that change, where rounds decide about them (in front of KRaft)
     """
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
@@ -146,6 +154,12 @@ class RoundView:
         self.topic_ids: dict[str, UUID] = {}
         self.gone: frozenset[int] | None = None
         self.leaving: dict[int, list[TopicPartition]] = {}
+        self.settings: dict[str, SettingTo] = {}
+
+    def set_now(self) -> dict[str, str]:
+        """The settings of all servers as the round makes them; also those that only a later version knows."""
+        values = {**self.cluster.settings, **{name: one.value for name, one in self.settings.items()}}
+        return {name: value for name, value in values.items() if value is not None}
 
     def failures(self) -> dict[int, int]:
         found = self.cluster.failed | self.failed

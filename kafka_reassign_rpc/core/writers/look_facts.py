@@ -1,7 +1,7 @@
 """What a look at a KRaft cluster has seen. Moves keep their records: what the look means for them is decided
 (`core.phases`)."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,17 +15,27 @@ from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.replay import PartitionTransition
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic
 
 
 class PartitionSeen(NamedTuple):
+    """`offline`: replicas on failed log dirs of brokers that the look shows."""
+
     assignment: SeenPartition
     leader: int
     isr: tuple[int, ...]
     leader_epoch: int
+    offline: tuple[int, ...] = ()
 
     def with_record(self, record: MoveRecord | None) -> Partition:
-        at = Partition(self.assignment.replicas, leader=self.leader, isr=self.isr, leader_epoch=self.leader_epoch)
+        at = Partition(
+            self.assignment.replicas,
+            leader=self.leader,
+            isr=self.isr,
+            leader_epoch=self.leader_epoch,
+            offline=self.offline,
+        )
         return as_seen(at, self.assignment, record)
 
 
@@ -71,11 +81,21 @@ class TopicsUnseen(msgspec.Struct, frozen=True):
         yield
 
 
+class LookNews(NamedTuple):
+    """offline   whether replicas on live brokers have gone offline, or are back
+    arrived   partitions with replicas on brokers that had none of them
+    """
+
+    offline: bool
+    arrived: Sequence[PartitionTransition]
+
+
 class TopicsSeen(msgspec.Struct, frozen=True):
     """gone      topics that looks agree to be gone
     outdated  partitions of which the cluster has taken a change since the look began: they stay as they are known
     unseen    topics of which this look says nothing: they stay as they are
     records   of moves of partitions that were not known
+    unsure    brokers that this look does not show: of their log dirs the known stays
     """
 
     topics: Mapping[str, TopicSeen]
@@ -83,9 +103,11 @@ class TopicsSeen(msgspec.Struct, frozen=True):
     outdated: frozenset[TopicPartition] = frozenset()
     unseen: frozenset[str] = frozenset()
     records: Mapping[TopicPartition, MoveRecord] = {}
+    unsure: Collection[int] = ()
 
-    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+    def apply(self, cluster: Cluster) -> Generator[None, None, LookNews]:
         were_unseen = cluster.soft.unseen
+        offline, arrived = False, list[PartitionTransition]()
         cluster.soft.unseen = (were_unseen - self.topics.keys() - self.gone) | self.unseen
         if were_unseen - cluster.soft.unseen:
             cluster.queue.waiting.more = True  # moves that had to wait for these
@@ -95,23 +117,33 @@ class TopicsSeen(msgspec.Struct, frozen=True):
         for name, seen in self.topics.items():
             known = cluster.topics.get(name)
             if known is None or known.created != seen.number or not known.partitions.keys() >= seen.partitions.keys():
-                _put_anew(cluster, name, known, seen, self.records)
+                arrived += _put_anew(cluster, name, known, seen, self.records)
             else:
                 for index, one in seen.partitions.items():
                     before = known.partitions[index]
-                    value = one.with_record(before.move)
-                    if TopicPartition(name, index) not in self.outdated and value != replace(before, offline=()):
-                        put_partition(cluster, known, index, replace(value, offline=before.offline))
+                    value = _with_known(one.with_record(before.move), before, self.unsure)
+                    if TopicPartition(name, index) not in self.outdated and value != before:
+                        put_partition(cluster, known, index, value)
+                        offline |= value.offline != before.offline
+                        if not set(before.replicas) >= set(value.replicas):
+                            arrived.append(PartitionTransition(name, index, before, value))
                         if before.is_moving and not value.is_moving:
                             cluster.queue.waiting.more = True  # there may be room for others
                     yield
             yield
+        return LookNews(offline, arrived)
+
+
+def _with_known(value: Partition, before: Partition, unsure: Collection[int]) -> Partition:
+    kept = {one for one in before.offline if one in unsure}.union(value.offline)
+    return replace(value, offline=tuple([one for one in value.replicas if one in kept])) if kept else value
 
 
 def _put_anew(
     cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
-) -> None:
-    """A topic has never fewer partitions than before: a broker that shows fewer has not heard of the others yet."""
+) -> list[PartitionTransition]:
+    """Returns those that were not known. A topic has never fewer partitions than before: a broker that shows fewer has
+    not heard of the others yet."""
     is_same = known is not None and known.created == seen.number
     before = known.partitions if known is not None and is_same else {}
     partitions = dict(before) | {
@@ -121,3 +153,4 @@ def _put_anew(
     if known is not None and not is_same:
         remove_topic(cluster, name)
     put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)
+    return [PartitionTransition(name, index, None, one) for index, one in partitions.items() if index not in before]

@@ -98,6 +98,7 @@ def replay(
         yield
     applied.leaving = view.leaving
     _put_failures(cluster, view)
+    _put_settings(cluster, view)
     _put_topic_ids(cluster, view)
     for topic, (version, _) in durable.topics.items():
         if topic in cluster.topics:
@@ -203,6 +204,14 @@ def _put_failures(cluster: Cluster, view: RoundView) -> None:
             cluster.failed_log_dirs.pop(broker, None)
         else:
             cluster.failed_log_dirs[broker] = failure
+
+
+def _put_settings(cluster: Cluster, view: RoundView) -> None:
+    if view.settings:
+        by = {**cluster.settings_by, **{name: one.by for name, one in view.settings.items()}}
+        cluster.settings = view.set_now()
+        cluster.settings_by = {name: one for name, one in by.items() if one is not None}
+        cluster.derive_settings()
 
 
 def _put_missing(cluster: Cluster, name: TopicPartition, missing: int) -> None:

@@ -7,8 +7,9 @@ relayed_requests  its requests: ours go to the handler, all others to the broker
 caller_link       the connection to a broker that belongs to this client alone
 answer_patches    brokers' answers as clients of the front see them
 announced         the APIs that the front has
+settings_requests which requests about configs are for us
 
-The last two decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
+The last three decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
 address of this server.
 """
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.kraft.front import answer_patches
 from kafka_reassign_rpc.kraft.front.announced import READ_HERE, is_ours, is_served
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink, LinkLost
+from kafka_reassign_rpc.kraft.front.settings_requests import is_about_settings
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     Reply,
@@ -104,7 +105,7 @@ class RelayedRequests(RequestAnswers):
         except RemoteProtocolError as error:
             self._refuse(Refusal(error, header), peer, out, 0)
             return None
-        return self._answered_here(frame, peer, write) if is_ours(header.api_key) else self._relayed(frame, write)
+        return self._answered_here(frame, peer, write) if self._is_ours(frame) else self._relayed(frame, write)
 
     async def answer_large(
         self,
@@ -114,7 +115,7 @@ class RelayedRequests(RequestAnswers):
         wanted: Callable[[], bool],
         write: Write,
     ) -> None:
-        if is_ours(peek_request_header(frame).api_key):
+        if self._is_ours(frame):
             await super().answer_large(frame, await self._asked(frame, peer), place, wanted, write)
             self._proved()
             return
@@ -124,6 +125,9 @@ class RelayedRequests(RequestAnswers):
             write(out)
         else:
             await answer
+
+    def _is_ours(self, frame: bytes) -> bool:
+        return is_ours(peek_request_header(frame).api_key) or is_about_settings(frame, self._handler.served)
 
     def _check(self, header: RequestHeader) -> None:
         """Raises RemoteProtocolError."""

@@ -117,6 +117,6 @@ def test_dh_2_new_replicas_on_a_cordoned_broker_are_told_of_by_broker_with_the_f
         PartitionTransition("led", 0, not_moving(3, 1, leader=3), not_moving(3, 1, leader=1)),
         PartitionTransition("gone", 0, not_moving(3, 1), not_moving(2, 1)),
     ]
-    [event] = [event for event in new_on_cordoned(here, applied) if event is not None]
+    [event] = [event for event in new_on_cordoned(here, applied.partitions) if event is not None]
     assert (event.event, event.broker, event.count) == ("cordon.broken", 3, 8)
     assert event.reason == "new-0, new-1, new-2, new-3, new-4 and 3 more"
