@@ -6,6 +6,7 @@ otherwise tell it again. Where nobody knows what an Alter has done, looks say it
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.events import catalogue
@@ -24,8 +25,23 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 NOT_YET = "It is durable, and goes on: the cluster has not said within {:g} s whether it takes it."
 
 
+class _Asked:
+    """A request: what it has asked for that has no answer yet, and the answers."""
+
+    def __init__(self) -> None:
+        self.left: set[TopicPartition] = set()
+        self.answers: dict[TopicPartition, KafkaError | None] = {}
+        self.all_answered = asyncio.Event()
+
+    def answer(self, name: TopicPartition, error: KafkaError | None) -> None:
+        self.answers[name] = error
+        self.left.discard(name)
+        if not self.left:
+            self.all_answered.set()
+
+
 class _Waiting(NamedTuple):
-    answer: asyncio.Future[KafkaError | None]
+    asked: list[_Asked]
     is_cancel: bool
 
 
@@ -39,19 +55,21 @@ class CallersWaiting:
         self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
     ) -> Mapping[TopicPartition, KafkaError | None]:
         """`moves`: as they have just become durable."""
-        loop, waiting = asyncio.get_running_loop(), {}
-        for name, record in moves.items():
+        asked = _Asked()
+        for name, record in moves.items():  # at once: an answer that comes in between would not be heard
             if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
                 continue
             known = self._waiting.get(name)
             if known is None or known.is_cancel is not (record.phase is Phase.CANCEL):
                 self._answer(name, None)  # another has come in its place
-                known = self._waiting[name] = _Waiting(loop.create_future(), record.phase is Phase.CANCEL)
-            waiting[name] = known.answer
-        if waiting:
-            await asyncio.wait(waiting.values(), timeout=seconds)
-        late = RequestTimedOut(NOT_YET.format(seconds))
-        return {name: answer.result() if answer.done() else late for name, answer in waiting.items()}
+                known = self._waiting[name] = _Waiting([], record.phase is Phase.CANCEL)
+            known.asked.append(asked)
+            asked.left.add(name)
+        if asked.left:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await asked.all_answered.wait()
+        return asked.answers | dict.fromkeys(asked.left, RequestTimedOut(NOT_YET.format(seconds)))
 
     def taken(self, name: TopicPartition, record: MoveRecord) -> None:
         if record.phase is Phase.CANCEL:
@@ -90,7 +108,8 @@ class CallersWaiting:
     def _answer(self, name: TopicPartition, error: KafkaError | None) -> None:
         known = self._waiting.pop(name, None)
         if known is not None:
-            known.answer.set_result(error)
+            for one in known.asked:
+                one.answer(name, error)
 
 
 _ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED, catalogue.MOVE_GONE)

@@ -2,7 +2,8 @@
 own; a move that is still to be told is shown as the cluster will list it.
 """
 
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Generator, Iterator, Mapping
+from uuid import UUID
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import Entity
@@ -25,7 +26,7 @@ def cluster_of(
     look: Look, intents: Intents, soft: SoftState, known: Cluster | None = None
 ) -> Generator[None, None, Cluster]:
     """`known`: as it was before. What one look leaves out of it stays, as unseen, until looks agree that it is gone.
-    Yields after each topic and each waiting move."""
+    Yields after each partition and each waiting move."""
     queue = Queue()
     for part in intents.queue.values():
         yield from queue.put(part)
@@ -45,11 +46,12 @@ def cluster_of(
         soft=soft,
     )
     for name in look.topics:
-        seen = topic_seen(look, name)
-        partitions = {
-            index: one.with_record(record_of(intents, seen, TopicPartition(name, index)))
-            for index, one in seen.partitions.items()
-        }
+        seen = yield from topic_seen(look, name)
+        records = records_of(intents, name, seen.id)
+        partitions = {}
+        for index, one in seen.partitions.items():
+            partitions[index] = one.with_record(records.get(TopicPartition(name, index)))
+            yield
         put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)
         yield
     unseen = {
@@ -82,18 +84,16 @@ def _keep(known: Cluster, cluster: Cluster, look: Look, unseen: set[str]) -> Ite
             yield
 
 
-def topic_seen(look: Look, name: str) -> TopicSeen:
-    topic = look.topics[name]
-    return TopicSeen(
-        topic.id,
-        {
-            index: _seen(found, look.moves.get(TopicPartition(name, index)), look.brokers)
-            for index, found in topic.partitions.items()
-        },
-    )
+def topic_seen(look: Look, name: str) -> Generator[None, None, TopicSeen]:
+    """Yields after each partition."""
+    topic, partitions = look.topics[name], {}
+    for index, found in topic.partitions.items():
+        partitions[index] = partition_seen(found, look.moves.get(TopicPartition(name, index)), look.brokers)
+        yield
+    return TopicSeen(topic.id, partitions)
 
 
-def _seen(found: PartitionInfo, move: PartitionReassignment | None, brokers: Container[int]) -> PartitionSeen:
+def partition_seen(found: PartitionInfo, move: PartitionReassignment | None, brokers: Container[int]) -> PartitionSeen:
     if move is None:
         assignment = SeenPartition(found.replicas)
     else:
@@ -102,8 +102,7 @@ def _seen(found: PartitionInfo, move: PartitionReassignment | None, brokers: Con
     return PartitionSeen(assignment, found.leader, found.isr, found.leader_epoch, offline)
 
 
-def record_of(intents: Intents, topic: TopicSeen, name: TopicPartition) -> MoveRecord | None:
-    """None also where the topic is another one of the same name."""
-    known = intents.ids.get(name.topic, "")
-    is_other = is_another(Known(name.topic, known), "" if topic.id is None else topic_id_text(topic.id))
-    return None if is_other else intents.moves.get(name)
+def records_of(intents: Intents, topic: str, topic_id: UUID | None) -> Mapping[TopicPartition, MoveRecord]:
+    """Those of all moves, or none where the topic is another one of the same name."""
+    known = Known(topic, intents.ids.get(topic, ""))
+    return {} if is_another(known, "" if topic_id is None else topic_id_text(topic_id)) else intents.moves

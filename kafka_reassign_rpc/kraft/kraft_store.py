@@ -8,7 +8,8 @@ is a window, as KRaft has no Alter with a condition: the next look shows whether
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.request_routing import in_thread_if_many
@@ -105,16 +106,16 @@ class KRaftStore:
         return LoadedCluster(await self._seen(None))
 
     async def _seen(self, known: Cluster | None) -> Cluster:
-        look = await self._look(None)
+        look = await self._look(self._cluster.look)
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
         return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
 
-    async def _look(self, topics: Collection[str] | None) -> Look:
+    async def _look(self, look: Callable[[], Awaitable[Look]]) -> Look:
         """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
         backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
-                return await self._cluster.look(topics)
+                return await look()
             except LookFailed as reason:
                 log.warning("nothing is decided until the cluster answers: %s", reason)
                 await backoff.sleep()
@@ -132,7 +133,7 @@ class KRaftStore:
         assert isinstance(view, IntentView), "made by `view`"
         await self._check(cluster, view)
         pace = Pace()
-        record = self._record(cluster, view)
+        record = await in_turns(self._record(cluster, view))
         durable = replay.Durable()
         if record is not None:
             async with self._turn:
@@ -162,42 +163,48 @@ class KRaftStore:
         if not view.checked:
             return
         asked = {name.topic for name in view.checked}
-        look = await self._look(asked)
+        look = await self._look(partial(self._cluster.assignments, asked))
         if not all(_is_shown(look, name) for name in view.checked):  # a broker may not have heard of them yet
             await asyncio.sleep(AGAIN_S)
-            look = await self._look(asked)
-        topics, pace = {}, Pace()
-        for topic_name in look.topics:
-            topics[topic_name] = cluster_seen.topic_seen(look, topic_name)
-            await pace.rest()
+            look = await self._look(partial(self._cluster.assignments, asked))
+        records = {one: cluster_seen.records_of(self.intents, one, topic.id) for one, topic in look.topics.items()}
+        pace = Pace()
         for name in view.checked:
             await pace.rest()
-            topic, known = topics.get(name.topic), cluster.get(*name)
+            topic, known = look.topics.get(name.topic), cluster.get(*name)
             found = None if topic is None else topic.partitions.get(name.partition)
-            if known is None or topic is None or found is None:
+            if known is None or found is None:
                 raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not shown")
-            value = found.with_record(cluster_seen.record_of(self.intents, topic, name))
+            seen = cluster_seen.partition_seen(found, look.moves.get(name), look.brokers)
+            value = seen.with_record(records[name.topic].get(name))
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
-                what = _text(found.assignment)
+                what = _text(seen.assignment)
                 raise ReloadNeeded(f"{name.topic}-{name.partition} has other replicas than before: {what}")
 
-    def _record(self, cluster: Cluster, view: IntentView) -> RoundRecord | None:
-        moves = [
-            Move(*name, change.value.move)
-            for name, change in view.partitions.items()
-            if change.value.move != self.intents.moves.get(name)
-        ]
+    def _record(self, cluster: Cluster, view: IntentView) -> Generator[None, None, RoundRecord | None]:
+        """Yields after each partition."""
+        moves, named, ended = [], set(), []
+        for name, change in view.partitions.items():
+            move = change.value.move
+            if move != self.intents.moves.get(name):
+                moves.append(Move(*name, move))
+                if move is not None:
+                    named.add(name.topic)
+            yield
         moves += [Move(*name) for name in view.lost]
-        topics = (cluster.topics[name] for name in {move.topic for move in moves if move.record is not None})
+        for name, one in view.ended.items():
+            ended.append(Ended(*name, one.outcome, one.replicas, one.reason))
+            yield
+        topics = (cluster.topics[name] for name in named)
         ids = {topic.name: topic_id_text(topic.id) for topic in topics if topic.id is not None}
         record = RoundRecord(
             at=self._now_ms(),
             ids={name: id_ for name, id_ in ids.items() if self.intents.ids.get(name) != id_},
             moves=moves,
-            waiting=_waiting(view.queue),
+            waiting=(yield from _waiting(view.queue)),
             failed=view.failed,
             log_dirs=view.log_dirs,
-            ended=[Ended(*name, one.outcome, one.replicas, one.reason) for name, one in view.ended.items()],
+            ended=ended,
             settings=[Setting(name, one.value, one.by) for name, one in view.settings.items()],
         )
         changes = record.moves, record.waiting, record.failed, record.log_dirs, record.settings
@@ -231,10 +238,12 @@ class KRaftStore:
                     await self._log.snapshot(payloads)
 
     async def _write(self, record: RoundRecord) -> AsyncIterator[tuple[RoundRecord, int]]:
-        """Each part of it once it is durable, and its offset."""
+        """Each part of it once it is durable, and the offset of its commit."""
         size = len(record.moves) + len(record.waiting) + len(record.memories)
-        for piece, data in await in_thread_if_many(size, lambda: [*round_records.documents(record)]):
-            yield piece, await self._log.commit([data])
+        for some in await in_thread_if_many(size, lambda: [*round_records.commits(record)]):
+            offset = await self._log.commit([data for _, data in some])
+            for piece, _ in some:
+                yield piece, offset
 
     async def confirm(self) -> None:
         await self._log.commit([round_records.encode(RoundRecord(at=self._now_ms()))])
@@ -244,21 +253,24 @@ class KRaftStore:
         return []
 
 
-def _waiting(changes: QueueChanges) -> list[Waiting]:
-    left = [
-        Waiting(part_of(path), *name)
-        for moves in (changes.withdrawn, changes.ended)
-        for path, names in moves.items()
-        for name in names
-    ]
-    gone = {(one.part, one.topic, one.partition) for one in left}
-    changed = [
-        Waiting(part_of(path), *name, move)
-        for path, moves in changes.changed.items()
-        for name, move in moves.items()
-        if (part_of(path), *name) not in gone
-    ]
-    return [*(Waiting(JOINS, *name, move) for name, move in changes.appended.items()), *changed, *left]
+def _waiting(changes: QueueChanges) -> Generator[None, None, list[Waiting]]:
+    """Yields after each partition."""
+    left, gone, found = [], set(), []
+    for names_by_path in (changes.withdrawn, changes.ended):
+        for path, names in names_by_path.items():
+            for name in names:
+                left.append(Waiting(part_of(path), *name))
+                gone.add((part_of(path), *name))
+                yield
+    for name, move in changes.appended.items():
+        found.append(Waiting(JOINS, *name, move))
+        yield
+    for path, moves in changes.changed.items():
+        for name, move in moves.items():
+            if (part_of(path), *name) not in gone:
+                found.append(Waiting(part_of(path), *name, move))
+            yield
+    return found + left
 
 
 def _put_part(changes: QueueChanges, durable: replay.Durable, intents: Intents, part: int) -> None:

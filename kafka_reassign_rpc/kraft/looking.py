@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
 from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicSeen, TopicsSeen
 from kafka_reassign_rpc.kraft.absences import Absences, Absent, AbsentBrokers, Known
-from kafka_reassign_rpc.kraft.cluster_seen import record_of, topic_seen
+from kafka_reassign_rpc.kraft.cluster_seen import records_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Noticed
 from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
@@ -175,7 +175,7 @@ async def _records(
     records, pace = {}, Pace()
     for name in list(intents.moves):
         if name.topic in shown and cluster.get(*name) is None:
-            record = record_of(intents, shown[name.topic], name)
+            record = records_of(intents, name.topic, shown[name.topic].id).get(name)
             if record is not None:
                 records[name] = record
         await pace.rest()
@@ -198,7 +198,7 @@ async def _seen_of(look: Look, names: Collection[TopicPartition], cluster: Clust
     """These partitions, or all of a topic that is new to the loop. That a topic is gone is for other looks to say."""
     shown, pace = {}, Pace()
     for topic in look.topics:
-        seen, known = topic_seen(look, topic), cluster.topics.get(topic)
+        seen, known = await in_turns(topic_seen(look, topic)), cluster.topics.get(topic)
         if known is None:
             shown[topic] = seen
         elif known.created == seen.number:

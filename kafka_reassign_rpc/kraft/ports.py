@@ -64,6 +64,11 @@ class KRaftCluster(Protocol):
         """At these topics; None: at all, and at configs: of all at first, and of what moves. Raises LookFailed."""
         ...
 
+    async def assignments(self, topics: Collection[str]) -> Look:
+        """Replicas of these topics, and what moves: asked at the same time, so either may be newer. Nothing else, in
+        half the time of a look. Raises LookFailed."""
+        ...
+
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Outcome]:
         """None cancels."""
         ...

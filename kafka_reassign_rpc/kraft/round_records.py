@@ -25,7 +25,8 @@ VERSION = 1
 MOST_MOVES = 1_000
 """Partitions, or memories, in one document: it is written and read in one turn of the event loop."""
 LARGEST = 1 << 20
-"""Bytes of a document, unless it is about one partition: far less than a commit of the state log may have."""
+"""Bytes of a document, unless it is about one partition, and of a commit of several: far less than one of the state log
+may have."""
 
 
 class BadRound(Exception):
@@ -137,6 +138,19 @@ def documents(record: RoundRecord, most: int = MOST_MOVES) -> Iterator[Document]
             yield from documents(piece, most // 2)
         else:
             yield Document(piece, data)
+
+
+def commits(record: RoundRecord) -> Iterator[list[Document]]:
+    """The documents that become durable together."""
+    some: list[Document] = []
+    size = 0
+    for one in documents(record):
+        if some and size + len(one.data) > LARGEST:
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += len(one.data)
+    yield some
 
 
 def _pieces(record: RoundRecord, most: int) -> Iterator[RoundRecord]:

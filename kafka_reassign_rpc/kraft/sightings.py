@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import TopicSeen
 from kafka_reassign_rpc.kraft.absences import Known
-from kafka_reassign_rpc.kraft.cluster_seen import record_of, topic_seen
+from kafka_reassign_rpc.kraft.cluster_seen import records_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
 from kafka_reassign_rpc.kraft.ports import Look
@@ -98,12 +98,13 @@ class Sightings:
 
     def taken(self, look: Look, gone: Collection[Known] = ()) -> Generator[None, None, Taken]:
         """After a look. Of a move whose partition it does not show, it says nothing, unless the topic is `gone`.
-        Yields after each topic and each move."""
+        Yields after each partition and each move."""
         self._last = {name: one for name, one in self._last.items() if name in self._intents.moves}
         taken = Taken({}, {})
         for topic_name in look.topics:
-            taken.topics[topic_name] = topic_seen(look, topic_name)
-            yield
+            taken.topics[topic_name] = yield from topic_seen(look, topic_name)
+        ours = {name: records_of(self._intents, name, topic.id) for name, topic in taken.topics.items()}
+        yield
         for name, record in list(self._intents.moves.items()):
             yield
             if name in self._told or name in self._not_counting:
@@ -113,7 +114,7 @@ class Sightings:
                 continue
             topic = taken.topics.get(name.topic)
             found = None if topic is None else topic.partitions.get(name.partition)
-            if topic is None or found is None or record_of(self._intents, topic, name) is None:
+            if found is None or name not in ours[name.topic]:
                 self._forget([name])
                 continue
             seen, before, is_settled = found.assignment, self._last.get(name), name not in self._settled_at

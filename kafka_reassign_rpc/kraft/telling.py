@@ -18,6 +18,7 @@ from kafka_reassign_rpc.kraft.kraft_store import ToTell
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told
+from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +48,24 @@ class Telling:
             await self._wake.wait()
             self._wake.clear()
             due, self._due = self._due, {}
-            still = {name: one for name, one in due.items() if self._intents.moves.get(name) == one.record}
+            still, targets, pace = {}, {}, Pace()
+            for name, one in due.items():
+                if self._intents.moves.get(name) == one.record:
+                    still[name], targets[name] = one, _target(one)
+                await pace.rest()
             try:
-                outcomes = await self._cluster.alter({name: _target(one) for name, one in still.items()})
+                outcomes = await self._cluster.alter(targets)
                 self._sightings.unanswered([name for name, one in outcomes.items() if one.told is Told.UNKNOWN])
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            answered = {name: AnsweredAct(*still[name], one.error) for name, one in outcomes.items() if one.is_known}
+            answered = {}
+            for name, outcome in outcomes.items():
+                if outcome.is_known:
+                    act = answered[name] = AnsweredAct(*still[name], outcome.error)
+                    if act.error is None and _is_asked(act):
+                        self.callers.taken(name, act.record)
+                await pace.rest()
             before, self._refused_all = self._refused_all, self._now_refused_all(outcomes)
-            for name, one in answered.items():
-                if one.error is None and _is_asked(one):
-                    self.callers.taken(name, one.record)
             if self._refused_all:
                 self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
             if answered or before != self._refused_all:

@@ -55,6 +55,15 @@ class UpstreamCluster:
             self._configs_at = now
         return look
 
+    async def assignments(self, topics: Collection[str]) -> Look:
+        moves, told = await self._upstream.assignments(topics)
+        for part in (moves, told):
+            if isinstance(part, KafkaError):
+                raise LookFailed(part.message)
+        assert not isinstance(moves, KafkaError)
+        assert not isinstance(told, KafkaError)
+        return Look({}, await _topics(told), moves)
+
     async def _look(self, wanted: Wanted) -> Look:
         """Raises LookFailed."""
         seen = await self._upstream.look(wanted)
@@ -68,11 +77,6 @@ class UpstreamCluster:
         assert not isinstance(seen.brokers, KafkaError)
         assert not isinstance(seen.topics, KafkaError)
         assert not isinstance(seen.moves, KafkaError)
-        topics, pace = {}, Pace()
-        for name, found in seen.topics.items():
-            if found.error is None:
-                topics[name] = _looked(found)
-            await pace.rest()
         configs = {
             _entity(one): _values(found) for one, found in seen.configs.items() if not isinstance(found, KafkaError)
         }
@@ -85,7 +89,7 @@ class UpstreamCluster:
         )
         errors = {name: found.error for name, found in seen.topics.items() if found.error is not None}
         absent = frozenset(name for name, error in errors.items() if isinstance(error, UnknownTopicOrPartition))
-        return Look(brokers, topics, seen.moves, configs, facts, absent)
+        return Look(brokers, await _topics(seen.topics), seen.moves, configs, facts, absent)
 
     async def _refuses_cordoned(self, brokers: Iterable[int]) -> bool:
         """As one broker's release says; a cluster that is upgraded has others, too."""
@@ -113,6 +117,15 @@ class UpstreamCluster:
     async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:
         told = await self._upstream.change_configs({_resource(one): some for one, some in changes.items()})
         return {_entity(one): _error(outcome) for one, outcome in told.items()}
+
+
+async def _topics(told: Mapping[str, TopicInfo]) -> dict[str, LookedTopic]:
+    topics, pace = {}, Pace()
+    for name, found in told.items():
+        if found.error is None:
+            topics[name] = _looked(found)
+        await pace.rest()
+    return topics
 
 
 def _looked(found: TopicInfo) -> LookedTopic:

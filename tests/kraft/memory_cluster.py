@@ -76,6 +76,9 @@ class MemoryCluster:
         self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
         return Look(shown, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
+    async def assignments(self, topics: Collection[str]) -> Look:
+        return await self.look(topics)
+
     async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
         self.told.update(targets)
         if self.refuses is not None:
@@ -115,6 +118,8 @@ def _with(now: str, change: ListChange) -> str:
 
 
 class Written(NamedTuple):
+    """`offset`: of the first record of its commit."""
+
     offset: int
     payload: bytes
 
@@ -168,7 +173,7 @@ class LogWriter:
         cut(Kind.COMMIT, payloads, MAX_MESSAGE_BYTES)  # refuses what the state log refuses
         offset = self.log.end + 1
         self.log.end += len(payloads)
-        self.log.records += [Written(offset + number, one) for number, one in enumerate(payloads)]
+        self.log.records += [Written(offset, one) for one in payloads]
         self.loses = None if not self.loses else self.loses - 1
         if self.lives is not None:
             self.lives -= 1

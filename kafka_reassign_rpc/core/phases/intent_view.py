@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
-from kafka_reassign_rpc.core.phases.kraft_refusals import cancel_refusal, cordons, target_refusal
+from kafka_reassign_rpc.core.phases.kraft_refusals import Cordons, cancel_refusal, cordons, target_refusal
 from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
 from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, first_act
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
@@ -50,6 +50,7 @@ class IntentView(RoundView):
         self.lost: dict[TopicPartition, None] = {}
         self.ended: dict[TopicPartition, EndedMove] = {}
         self._is_found = False
+        self._cordons: Cordons | None = None
         self._judged: tuple[Partition, PartitionChange, Partition | None] | None = None
         """What `refusal` was asked about last, and what follows from it: usually that is added next."""
 
@@ -88,8 +89,13 @@ class IntentView(RoundView):
             allowed = allows_unclean(self.cluster, name.topic)
             return cancel_refusal(name, before.isr, before.adding, allows_unclean=allowed)
         if value.move.phase is Phase.START:
-            return target_refusal(value.move.terms.target, before.replicas, cordons(self.cluster))
+            return target_refusal(value.move.terms.target, before.replicas, self._known_cordons())
         return None
+
+    def _known_cordons(self) -> Cordons:
+        if self._cordons is None:
+            self._cordons = cordons(self.cluster)
+        return self._cordons
 
     def _decided(self, before: Partition, change: PartitionChange) -> Partition | None:
         if self._judged is not None and self._judged[0] is before and self._judged[1] is change:

@@ -117,7 +117,7 @@ class TopicsSeen(msgspec.Struct, frozen=True):
         for name, seen in self.topics.items():
             known = cluster.topics.get(name)
             if known is None or known.created != seen.number or not known.partitions.keys() >= seen.partitions.keys():
-                arrived += _put_anew(cluster, name, known, seen, self.records)
+                arrived += yield from _put_anew(cluster, name, known, seen, self.records)
             else:
                 for index, one in seen.partitions.items():
                     before = known.partitions[index]
@@ -141,15 +141,17 @@ def _with_known(value: Partition, before: Partition, unsure: Collection[int]) ->
 
 def _put_anew(
     cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
-) -> list[PartitionTransition]:
-    """Returns those that were not known. A topic has never fewer partitions than before: a broker that shows fewer has
-    not heard of the others yet."""
+) -> Generator[None, None, list[PartitionTransition]]:
+    """Returns those that were not known; yields after each partition. A topic has never fewer partitions than before: a
+    broker that shows fewer has not heard of the others yet.
+    """
     is_same = known is not None and known.created == seen.number
     before = known.partitions if known is not None and is_same else {}
-    partitions = dict(before) | {
-        index: one.with_record(before[index].move if index in before else records.get(TopicPartition(name, index)))
-        for index, one in seen.partitions.items()
-    }
+    partitions = dict(before)
+    for index, one in seen.partitions.items():
+        move = before[index].move if index in before else records.get(TopicPartition(name, index))
+        partitions[index] = one.with_record(move)
+        yield
     if known is not None and not is_same:
         remove_topic(cluster, name)
     put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)

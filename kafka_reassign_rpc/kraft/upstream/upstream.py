@@ -94,6 +94,12 @@ class Upstream:
         cluster_id, topics = ("", found) if isinstance(found, KafkaError) else found
         return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, configs | of_brokers)
 
+    async def assignments(self, topics: Collection[str]) -> tuple[_Moves, Mapping[str, TopicInfo] | KafkaError]:
+        """What moves, and these topics: asked at the same time, so either may be newer. Does not raise."""
+        router = self._reader
+        moves, found = await asyncio.gather(_moves(router), _told(True, partial(_topics, router, topics)))
+        return moves, found if isinstance(found, KafkaError) else found.by_name
+
     def _ask_brokers(self, router: RequestRouter, wanted: Wanted) -> None:
         for broker in wanted.broker_configs:
             if self._questions.is_free(broker):
@@ -235,15 +241,17 @@ async def _told(is_wanted: bool, ask: Callable[[], Awaitable[T]]) -> T | KafkaEr
 
 async def _look_at_moves(router: RequestRouter, wanted: Wanted) -> tuple[_Moves, _Topics | KafkaError, _Eligible]:
     """The topics after the moves: one that is not listed any more has ended, and Metadata shows as what."""
-    moves = await _told(
-        wanted.moves, partial(reassignment_calls.list_partition_reassignments, router, None, _ms(router))
-    )
+    moves = await _moves(router) if wanted.moves else NOT_ASKED
     found = await _told(True, partial(_topics, router, wanted.topics))
     led_by_nobody = [] if isinstance(found, KafkaError) else without_leader(found.by_name)
     eligible: _Eligible = {}
     if led_by_nobody:
         eligible = await _told(True, partial(kraft_calls.eligible_replicas, router, led_by_nobody))
     return moves, found, eligible
+
+
+async def _moves(router: RequestRouter) -> _Moves:
+    return await _told(True, partial(reassignment_calls.list_partition_reassignments, router, None, _ms(router)))
 
 
 async def _topics(router: RequestRouter, names: Collection[str] | None) -> _Topics:
