@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, LEAD, NODES, PORTS
-from kafka_reassign_rpc.cli.listener_settings import complete_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -20,9 +21,7 @@ from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, fi
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import client_security
-from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
-from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import tls_context
@@ -40,6 +39,10 @@ _OF_ZOOKEEPER = (
     *("unclean.leader.", "num.partitions", "default.replication.", "min.insync."),
 )
 """How the names of settings begin that are the brokers' own in front of KRaft."""
+BY_CERTIFICATE = (
+    "--ssl-client-auth required: in front of KRaft clients that come by a certificate alone are refused, since there is"
+    " no login to hand on to a broker; use SASL_SSL here and there, or leave it out"
+)
 OWN_CERTIFICATE = ("ssl.keystore.", "ssl.key.password")
 
 
@@ -61,13 +64,12 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             **client_configs(values[BOOTSTRAP], properties, _warn),
         }
         settings = client_settings(configs)
-        prefix = prefix_of(own.listener)
         tls = None
         if uses_tls(own.security_protocol):
-            of_listener = {
-                name: value for name, value in security_properties(values).items() if "ssl.client.auth" not in name
-            }
-            tls = tls_context(own.listener, TlsConfig.of(of_listener, (prefix, "")))
+            config = tls_config(own, security_properties(values))
+            if config.client_auth is ssl.CERT_REQUIRED and not uses_sasl(own.security_protocol):
+                raise UsageError(BY_CERTIFICATE)
+            tls = tls_context(own.listener, config)
         without = {name: value for name, value in properties.items() if not name.startswith(OWN_CERTIFICATE)}
         to_brokers = client_security(without).tls
         links_tls = None

@@ -97,18 +97,21 @@ def listener_security(
 
 def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSources | None) -> ListenerSecurity:
     protocol = listener.security_protocol
-    prefix = prefix_of(listener.listener)
     if protocol == "PLAINTEXT":
         return ListenerSecurity()
-    if protocol == "SSL":
-        config = TlsConfig.of(properties, (prefix, ""))
-        return ListenerSecurity(tls_context(listener.listener, config), by_certificate(config))
+    config = tls_config(listener, properties) if uses_tls(protocol) else None
+    tls = None if config is None else tls_context(listener.listener, config)
+    if config is not None and not uses_sasl(protocol):
+        return ListenerSecurity(tls, by_certificate(config))
     assert sasl is not None
-    authenticator = sasl.authenticator(listener.listener)
-    if protocol == "SASL_PLAINTEXT":
-        return ListenerSecurity(None, authenticator)
-    others = {name: value for name, value in properties.items() if name != CLIENT_AUTH}  # it is for SSL listeners
-    return ListenerSecurity(tls_context(listener.listener, TlsConfig.of(others, (prefix, ""))), authenticator)
+    return ListenerSecurity(tls, sasl.authenticator(listener.listener))
+
+
+def tls_config(listener: Endpoint, properties: Mapping[str, str]) -> TlsConfig:
+    """Of a listener that has TLS. Raises BadSetting."""
+    if uses_sasl(listener.security_protocol):  # without its prefix, this one is for SSL listeners
+        properties = {name: value for name, value in properties.items() if name != CLIENT_AUTH}
+    return TlsConfig.of(properties, (prefix_of(listener.listener), ""))
 
 
 def _with_protocols(listeners: Sequence[Endpoint], protocols: Mapping[str, str], setting: str) -> list[Endpoint]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.cli.kraft_serving import kraft_config
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -264,3 +265,40 @@ def test_sv_11_the_status_page_tells_names_only_to_known_readers_unless_an_opera
         ((*tls, "--status-page", "off"), "off"),
     ):
         assert server_config(read(*arguments)).status_page == told, arguments
+
+
+@pytest.mark.parametrize(
+    ("protocol", "asks", "mode"),
+    [
+        ("SSL", {"ssl.client.auth": "requested"}, "CERT_OPTIONAL"),
+        ("SASL_SSL", {"ssl.client.auth": "required"}, "CERT_NONE"),
+        ("SASL_SSL", {"listener.name.front.ssl.client.auth": "required"}, "CERT_REQUIRED"),
+    ],
+)
+def test_kr_9_a_front_asks_its_clients_for_certificates_as_its_settings_say(
+    protocol: str, asks: Mapping[str, str], mode: str, tmp_path: Path, stores: dict[str, str]
+) -> None:
+    config = kraft_config(of_front(tmp_path, protocol, {**stores, **asks}), COMMON)
+    assert config.front.listener.tls is not None
+    assert config.front.listener.tls.context.verify_mode.name == mode
+
+
+def test_kr_9_a_front_that_only_certificates_could_enter_does_not_start(tmp_path: Path, stores: dict[str, str]) -> None:
+    values = of_front(tmp_path, "SSL", {**stores, "ssl.client.auth": "required"})
+    with pytest.raises(UsageError, match="clients that come by a certificate alone are refused"):
+        kraft_config(values, COMMON)
+
+
+COMMON = server_config(read(*ZK))
+
+
+def of_front(folder: Path, protocol: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;"
+    login = f"sasl.mechanism=PLAIN\nsasl.jaas.config={login}\n" if protocol.startswith("SASL") else ""
+    client = folder / "client.properties"
+    client.write_text(f"security.protocol={protocol}\n{login}")
+    return read(
+        *("--bootstrap-server", "127.0.0.1:1", "--command-config", str(client), "--listeners", "FRONT://127.0.0.1:0"),
+        *("--listener-security-protocol-map", f"FRONT:{protocol}"),
+        *("--kafka-config", properties_file(folder / "s.properties", properties)),
+    )
