@@ -21,6 +21,7 @@ claimed_log       the state log as the store wants it
 following         a server that does not lead: it replays the log, and claims it once nobody leads
 server_name       how a server is called in its claims
 served_settings   settings of all servers, as clients read and change them
+held_requests     requests wait while no server leads
 kraft_node        this server as the handlers of requests see it
 kraft_process     one server: its parts, in the order of their start
 term_duties       the loop and what works for it

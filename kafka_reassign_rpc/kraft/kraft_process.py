@@ -31,6 +31,7 @@ from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.following import Following
 from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
+from kafka_reassign_rpc.kraft.held_requests import HeldRequests
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.served_settings import ServedSettings
@@ -112,7 +113,10 @@ class KRaftProcess:
             common.started_with,
         )
         handler = Dispatcher(node, on_denied=self._report_denied)
-        self._front = Front(config.front, handler, common.limits, stats=stats, leader=self._leader_shown)
+        self._held = HeldRequests(self._is_led)
+        self._front = Front(
+            config.front, handler, common.limits, stats=stats, leader=self._leader_shown, led=self._held.led
+        )
         self._upstream = Upstream(config.upstream, self._may_tell, config.of_controllers)
         self._upstream_cluster = UpstreamCluster(self._upstream, config.client.configs.security_protocol)
         self._log = StateLog(config.client, lead_s=config.lead_s, rank=node_id % RANKS)
@@ -216,7 +220,7 @@ class KRaftProcess:
             await end(self._leads)
 
     async def _lead_again(self) -> None:
-        self._following.on_leader = self._ready.set
+        self._following.on_leader = self._hears_leader
         try:
             while True:
                 await self._lead(await self._following.claimed())
@@ -225,7 +229,7 @@ class KRaftProcess:
             log.critical(
                 "until it is started again, this server decides nothing and tells the cluster nothing: %s", error
             )
-            self._ready.set()
+            self._hears_leader()
             await asyncio.Event().wait()
 
     async def _lead(self, term: Term) -> None:
@@ -258,7 +262,15 @@ class KRaftProcess:
         assert self._claimed is not None
         claimed = self._claimed
         self._service.begin(term, lambda: claimed.lease_left)
+        self._hears_leader()
+
+    def _hears_leader(self) -> None:
         self._ready.set()
+        self._held.news()
+
+    def _is_led(self) -> bool:
+        """Also where this server waits for its start."""
+        return self._service.is_active() or bool(self._stopped) or self._leader() not in (None, self._name)
 
     def _may_tell(self) -> bool:
         return self._claimed is not None and self._claimed.lease_left > 0

@@ -15,9 +15,11 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, MetadataRequest
 from tests.fork_server import CLI, output_of
 from tests.kraft.stock_cluster import BROKERS, SIDES, StockCluster
 from tests.processes import NotReady, Process, Processes, processes
+from tests.raw_client import connected
 from tests.stock.kraft import VERSION
 from tests.stock.ports import kept_ports
 from tests.stock.tools import Tools
@@ -210,6 +212,12 @@ async def test_kr_5_after_a_kill_another_server_takes_over_and_each_acknowledged
     await eventually(moves)
     began = asyncio.get_running_loop().time()
     await first.kill()
+    host, port = second.ready_value("bootstrap").split(":")
+    async with connected((host, int(port))) as wire:
+        while (await wire.call(MetadataRequest(version=1, topics=[]), 1)).controller_id != 1_005:
+            await asyncio.sleep(0.02)
+        listed = await wire.call(ListPartitionReassignmentsRequest(version=0, timeout_ms=10_000, topics=None), 0)
+    assert listed.error_code == 0, "while no server leads, a request waits: its sender would go on to the brokers"
 
     def has_led() -> bool:
         return 1_005 in [one["server"] for one in service.events() if one["event"] == catalogue.CONTROLLER_ELECTED]

@@ -1,7 +1,7 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -17,6 +17,10 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.host_port import LAST_PORT, Address
 
 log = logging.getLogger(__name__)
+
+
+async def _at_once() -> None:
+    pass
 
 
 class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +43,8 @@ class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Front:
     """`start` binds (or raises OSError); `close` drains. `learn` what brokers there are as soon as it is known: those
     ports that clients know from before a restart are open again before they ask. `leader`: how the cluster is shown by
-    another server that leads, to which clients go for all of it; None: this server leads, or nobody does.
+    another server that leads, to which clients go for all of it; None: this server leads, or nobody does. `led`: what
+    requests about moves wait for.
     """
 
     def __init__(
@@ -50,8 +55,10 @@ class Front:
         quotas: QuotaTable | None = None,
         stats: ServerStats | None = None,
         leader: Callable[[Iterable[int]], Shown | None] = lambda _: None,
+        led: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
         self._leader = leader
+        self.led = led
         self._settings = settings
         self.handler = handler
         self.tls = settings.tls

@@ -1,6 +1,6 @@
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from kafka_reassign_rpc.api.api_definition import Peer
@@ -30,6 +30,10 @@ class Place(Protocol):
     def shows(self) -> Shows: ...
 
     @property
+    def led(self) -> Callable[[], Awaitable[None]]:
+        """Waits, for some seconds at most, until a server leads."""
+
+    @property
     def tls(self) -> ssl.SSLContext | None:
         """To brokers."""
 
@@ -48,7 +52,15 @@ class FrontConnection(ServerConnection):
         self._login: RelayedLogin | None = None
         throttle = RequestThrottle(shared.request_quotas)
         self._relayed = RelayedRequests(
-            self._stream, front.handler, self._link, front.shows, throttle, shared.stats, self._proved, self._named
+            self._stream,
+            front.handler,
+            self._link,
+            front.shows,
+            front.led,
+            throttle,
+            shared.stats,
+            self._proved,
+            self._named,
         )
         self._answers = self._relayed
 

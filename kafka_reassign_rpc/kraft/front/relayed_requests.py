@@ -12,7 +12,7 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.acls.acl_binding import ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.kraft.front import answer_patches
-from kafka_reassign_rpc.kraft.front.announced import READ_HERE, is_ours, is_served
+from kafka_reassign_rpc.kraft.front.announced import OURS, READ_HERE, is_ours, is_served
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink, LinkLost
 from kafka_reassign_rpc.kraft.front.settings_requests import is_about_settings
@@ -76,7 +76,8 @@ async def _failed(api: Api, request: DecodedRequest) -> Reply:
 
 
 class RelayedRequests(RequestAnswers):
-    """proved  called after each answer of a broker to a request that only a client that has logged in may send
+    """led     what requests about moves wait for, once it is known that the client may ask
+    proved  called after each answer of a broker to a request that only a client that has logged in may send
     named   the client with the name of its login, once a broker has let it in
     """
 
@@ -86,6 +87,7 @@ class RelayedRequests(RequestAnswers):
         handler: Service,
         link: CallerLink,
         shows: Shows,
+        led: Callable[[], Awaitable[None]],
         throttle: RequestThrottle,
         stats: ServerStats,
         proved: Callable[[], None],
@@ -95,6 +97,7 @@ class RelayedRequests(RequestAnswers):
         self._handler = handler
         self._link = link
         self._shows = shows
+        self._led = led
         self._proved = proved
         self._named = named
 
@@ -148,9 +151,11 @@ class RelayedRequests(RequestAnswers):
         """With its rights, as a broker knows them. Raises UnanswerableError."""
         try:
             allowed = await self._link.allowed(peek_client_id(frame))
-            return self._named(peer)._replace(allowed=allowed)
         except LinkLost as error:
             raise self._gone(error) from error
+        if allowed and peek_request_header(frame).api_key in OURS:
+            await self._led()
+        return self._named(peer)._replace(allowed=allowed)
 
     async def _relayed(self, frame: bytes, write: Write) -> None:
         try:
