@@ -1,3 +1,5 @@
+"""From a decoded request to its handler and back: rights, the door, errors as answers."""
+
 import logging
 from asyncio import iscoroutine
 from collections.abc import Awaitable, Callable, Mapping

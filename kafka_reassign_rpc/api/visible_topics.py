@@ -1,3 +1,5 @@
+"""The topics that clients see, whatever their rights: none in deletion."""
+
 from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.api.ports import Node

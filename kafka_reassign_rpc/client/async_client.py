@@ -1,3 +1,5 @@
+"""The asyncio client: every call, with its documentation."""
+
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType

@@ -1,3 +1,5 @@
+"""The errors that calls of the client raise."""
+
 from kafka.errors import for_code
 
 from kafka_reassign_rpc.core import kafka_errors

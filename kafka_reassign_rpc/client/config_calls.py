@@ -1,3 +1,5 @@
+"""Calls that read and change dynamic configs of topics and brokers."""
+
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple

@@ -1,3 +1,5 @@
+"""The call for what only the controller knows of itself and of brokers."""
+
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.vendor_calls import ask_document
 from kafka_reassign_rpc.core.status.controller_state import ControllerState

@@ -1,3 +1,5 @@
+"""Calls that elect leaders."""
+
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results, by_topic
 from kafka_reassign_rpc.client.request_routing import RequestRouter

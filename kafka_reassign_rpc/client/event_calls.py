@@ -1,3 +1,5 @@
+"""Calls that read the recorded events of servers."""
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""The call for figures of the past."""
+
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.vendor_calls import ask_document
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, PastFigures

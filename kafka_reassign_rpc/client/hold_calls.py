@@ -1,3 +1,5 @@
+"""Calls that hold moves of the queue, and release them."""
+
 from collections.abc import Iterable
 from typing import Any
 

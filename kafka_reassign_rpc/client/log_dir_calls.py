@@ -1,3 +1,5 @@
+"""Calls about log dirs: the sizes of replicas, and moves of replicas between log dirs of a broker."""
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

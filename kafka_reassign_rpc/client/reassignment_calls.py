@@ -1,3 +1,5 @@
+"""Calls that list, describe, start and cancel moves."""
+
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

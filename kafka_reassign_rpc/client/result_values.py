@@ -1,3 +1,5 @@
+"""The values that calls of the client return."""
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

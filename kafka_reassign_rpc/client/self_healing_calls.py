@@ -1,3 +1,5 @@
+"""Calls about failed brokers and their repairs."""
+
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.reassignment_calls import require

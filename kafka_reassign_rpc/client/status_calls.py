@@ -1,3 +1,5 @@
+"""The call for the status document, and other documents of the status page."""
+
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 

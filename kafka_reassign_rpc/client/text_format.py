@@ -1,3 +1,5 @@
+"""Numbers and lists in the texts of commands."""
+
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.move_progress import Progress

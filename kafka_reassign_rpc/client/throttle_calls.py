@@ -1,3 +1,5 @@
+"""Calls that give moves another throttle lease."""
+
 from collections.abc import Iterable, Iterator
 
 from kafka_reassign_rpc.client.reassignment_calls import by_topic

@@ -1,3 +1,5 @@
+"""What brokers have answered about configs, and what is not known of them, in words."""
+
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,3 +1,5 @@
+"""Counts the requests of a client, their bytes, and how long it waited for answers."""
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

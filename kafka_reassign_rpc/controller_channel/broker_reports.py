@@ -1,3 +1,5 @@
+"""What brokers report to the controller by their answers: confirmed stops, failed log dirs, refusals."""
+
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID

@@ -1,3 +1,5 @@
+"""One channel for each registered broker, and which brokers have to learn of a change."""
+
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,3 +1,5 @@
+"""How evenly the replicas of a partition are spread over racks."""
+
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar

@@ -1,3 +1,5 @@
+"""Where Java and the jars of ZooKeeper are."""
+
 import importlib.util
 import os
 import re

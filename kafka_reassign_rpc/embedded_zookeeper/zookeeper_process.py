@@ -1,3 +1,5 @@
+"""One ZooKeeper server as a child process: start, readiness, kill, stop."""
+
 import asyncio
 import contextlib
 import fcntl

@@ -1,3 +1,6 @@
+"""The error of a security setting, and text that never shows."""
+
+
 class BadSetting(ValueError):
     """The text names the setting, and the file if there is one; it holds no secret."""
 

@@ -1,3 +1,5 @@
+"""Settings as texts by name: Java properties, and those of one listener."""
+
 from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password

@@ -1,3 +1,5 @@
+"""Files that are read up to a length."""
+
 import errno
 from pathlib import Path
 

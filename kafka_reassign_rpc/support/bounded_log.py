@@ -1,3 +1,5 @@
+"""Log lines within limits."""
+
 import json
 import logging
 from copy import copy

@@ -1,3 +1,5 @@
+"""Errors in words for people."""
+
 import os
 import re
 

@@ -1,3 +1,5 @@
+"""The version of this product."""
+
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 

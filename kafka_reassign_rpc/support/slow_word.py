@@ -1,3 +1,5 @@
+"""A message while something takes long."""
+
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

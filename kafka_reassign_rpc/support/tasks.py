@@ -1,3 +1,5 @@
+"""Background tasks and their end."""
+
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any

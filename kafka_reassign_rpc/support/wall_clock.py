@@ -1,3 +1,5 @@
+"""The time of day."""
+
 import time
 
 

@@ -1,3 +1,5 @@
+"""Asks a broker for its own configs (DescribeConfigs)."""
+
 from collections.abc import Collection
 
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed

@@ -1,3 +1,5 @@
+"""The pages of `watch` over HTTP: status pages, metrics, health."""
+
 import asyncio
 from collections.abc import Sequence
 

@@ -1,3 +1,5 @@
+"""What brokers answer about sizes, and which answers are missing, in words."""
+
 from collections.abc import Mapping
 from enum import Enum
 

@@ -1,3 +1,5 @@
+"""How a client reaches ZooKeeper: TLS, login, and the ACLs of what it creates."""
+
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 

@@ -1,3 +1,5 @@
+"""Operations of a ZooKeeper transaction, Stat, and kinds of watch events."""
+
 from enum import IntEnum
 from typing import NamedTuple
 

@@ -1,3 +1,5 @@
+"""How far one move is, in bytes."""
+
 from collections.abc import Collection, Mapping
 
 import msgspec

@@ -1,3 +1,5 @@
+"""Brokers confirm that they have deleted replicas that left the assignment."""
+
 from collections.abc import Collection
 
 from msgspec.structs import replace

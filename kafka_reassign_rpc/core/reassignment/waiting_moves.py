@@ -1,3 +1,5 @@
+"""The moves that wait, who keeps them from starting, and how many bytes they will copy."""
+
 from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.core.state.cluster import Cluster

@@ -1,3 +1,5 @@
+"""What is recorded of a broker that has lost log dirs."""
+
 import msgspec
 
 

@@ -1,3 +1,5 @@
+"""`/admin/reassign_partitions` (the batch) and its entries, as values; and what a round does to them."""
+
 from collections.abc import Mapping
 
 import msgspec

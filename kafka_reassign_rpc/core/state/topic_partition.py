@@ -1,3 +1,5 @@
+"""The name of a partition, and what a request asks for that names a partition twice."""
+
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")

@@ -1,3 +1,5 @@
+"""What the controller answers about itself and about brokers, besides the status document."""
+
 from collections.abc import Mapping
 
 import msgspec

@@ -1,3 +1,5 @@
+"""Protocol, TLS and login of a client, by its properties."""
+
 from collections.abc import Mapping
 from typing import NamedTuple
 

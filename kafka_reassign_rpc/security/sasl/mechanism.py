@@ -1,3 +1,5 @@
+"""What the authenticator needs of a SASL mechanism."""
+
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 

@@ -1,3 +1,5 @@
+"""Parts of a TLS context: protocol versions, cipher suites, keys from memory, the end of certificates."""
+
 import logging
 import os
 import re

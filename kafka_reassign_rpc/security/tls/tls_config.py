@@ -1,3 +1,5 @@
+"""From `ssl.*` properties to TLS contexts and principals."""
+
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
