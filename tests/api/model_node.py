@@ -365,7 +365,7 @@ class EmptyAcls:
 
 
 class ModelStatus:
-    """Documents that tell what was asked for; only `status` is there on a standby."""
+    """Documents that repeat what was asked for; only `status` is there on a standby."""
 
     is_controller = True
 
@@ -378,7 +378,7 @@ class ModelStatus:
 
 
 class ModelNode:
-    """Broker 1000 beside brokers 1, 2, 3 and 4, all alive."""
+    """Broker 1000 with brokers 1, 2, 3 and 4, all alive."""
 
     node_id = 1000
     cluster_id = "model-cluster"

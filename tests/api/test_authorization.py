@@ -36,7 +36,8 @@ TOPIC, CLUSTER, GROUP, TXN = (
 NO_OPERATIONS, NOT_SHOWN = frozenset[int](), None
 OPEN_TO_ALL = {17, 18, 36, 38, 39, 40, 41, 68, 69}
 """SaslHandshake, ApiVersions, SaslAuthenticate: Kafka asks for nothing. Delegation tokens and groups of KIP-848 are off
-for everybody."""
+for all.
+"""
 
 
 def allows(*rights: tuple[str, ResourceType, str]) -> AclAuthorizer:
@@ -85,7 +86,7 @@ def partitions(name: str, *indexes: int) -> dict[str, Any]:
     return {"name": name, "partitions": [{"partition_index": index, "replicas": [1, 2]} for index in indexes]}
 
 
-# One sensible request of each API that asks for something, in the newest version.
+# One sensible request of each API that needs a right, in the newest version.
 SENSIBLE: dict[str, dict[str, Any]] = {
     "Metadata": {"topics": [{"name": "a"}]},
     "ControlledShutdown": {"broker_id": 1, "broker_epoch": 1},
@@ -190,7 +191,7 @@ def test_sv_5_every_api_says_what_its_requests_need() -> None:
 
 
 @for_each("name", SENSIBLE)
-async def test_sv_5_who_may_nothing_gets_nothing_done_by_any_api(name: str) -> None:
+async def test_sv_5_a_client_without_rights_gets_nothing_done_by_any_api(name: str) -> None:
     """No handler gets as far as the controller or a config, and each answer says so."""
     node = ModelNode(A)
     node.brokers_authorizer = None  # the answer must not come from there
@@ -267,7 +268,7 @@ async def test_j02_list_is_refused_without_describe_on_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("name", ["AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders"])
-async def test_j03_who_is_not_authorized_does_not_learn_who_is_the_controller(name: str) -> None:
+async def test_j03_a_client_without_rights_does_not_learn_which_server_is_the_controller(name: str) -> None:
     node = ModelNode(A)
     node.controller.active = False
     version = SERVER_APIS_MAX[name]
@@ -281,7 +282,7 @@ async def test_j04_acls_on_topics_do_not_count_for_reassignments() -> None:
     assert (await ask(ModelNode(A), asked, 1, on_cluster("ALTER"))).error_code == 0
 
 
-async def test_j05_who_may_alter_may_list() -> None:
+async def test_j05_a_client_that_may_alter_may_list() -> None:
     asked = request("ListPartitionReassignments", topics=None, timeout_ms=1)
     assert (await ask(ModelNode(A), asked, 0, on_cluster("ALTER"))).error_code == 0
 
@@ -292,7 +293,7 @@ async def test_sv_5_a_leased_throttle_also_needs_alter_configs() -> None:
     assert (await ask(ModelNode(A), asked, 1, on_cluster("ALTER", "ALTER_CONFIGS"))).error_code == 0
 
 
-async def test_kr_9_what_a_broker_has_told_of_a_caller_s_rights_decides() -> None:
+async def test_kr_9_what_a_broker_has_said_of_a_caller_s_rights_decides() -> None:
     listed = request("ListPartitionReassignments", topics=None, timeout_ms=1)
     leased = request("AlterPartitionReassignments", topics=[partitions("a", 0)], timeout_ms=1, throttle=1000)
     alter, describe, configs = AclOperation.ALTER, AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS
@@ -372,7 +373,9 @@ async def test_sv_5_authorized_operations_are_shown_as_bits_and_none_of_a_cluste
 
 
 @pytest.mark.parametrize("version", range(8, 13))
-async def test_sv_5_who_may_describe_a_topic_that_is_not_there_learns_what_is_allowed_on_it(version: int) -> None:
+async def test_sv_5_a_client_that_may_describe_a_topic_that_is_not_there_learns_what_is_allowed_on_it(
+    version: int,
+) -> None:
     """As of KafkaApis.handleTopicMetadataRequest: it asks the authorizer for each topic but those that are denied."""
     may = allows(("DESCRIBE", TOPIC, "absent"), ("DELETE", TOPIC, "absent"), ("READ", TOPIC, "not a name"))
     names = [{"name": name} for name in ("absent", "not a name", "denied")]
@@ -413,7 +416,7 @@ def new_topics(*names: str) -> Any:
     return request("CreateTopics", topics=topics, timeout_ms=1)
 
 
-async def test_sv_5_topics_are_created_by_who_may_create_on_the_cluster_or_on_the_topic() -> None:
+async def test_sv_5_topics_are_created_with_the_right_to_create_on_the_cluster_or_on_the_topic() -> None:
     node = ModelNode(C)
     may = allows(("CREATE", TOPIC, "a"), ("DESCRIBE_CONFIGS", TOPIC, "a"), ("CREATE", TOPIC, "d"))
     answer = await ask(node, new_topics("a", "b", "c", "d", "e", "e"), 7, may)
@@ -424,7 +427,7 @@ async def test_sv_5_topics_are_created_by_who_may_create_on_the_cluster_or_on_th
         "c": (29, "Authorization failed.", 29),
         "d": (0, None, 29),
         "e": (42, "Found multiple entries for this topic.", 29),
-    }, "what exists is not told to who may not create it"
+    }, "a client that may not create it does not learn that it exists"
     assert [[t.name for t in call[1]] for call in node.controller.calls] == [["a", "d"]]
     hidden = next(t for t in answer.topics if t.name == "d")
     assert (hidden.num_partitions, hidden.replication_factor, hidden.configs, number(hidden.topic_id)) == (
@@ -512,7 +515,7 @@ async def test_sv_5_scram_credentials_are_refused_after_not_controller_and_witho
     assert (listed.error_code, listed.error_message) == (31, None)
 
 
-async def test_sv_5_topic_partitions_are_described_to_who_may_and_others_come_last() -> None:
+async def test_sv_5_topic_partitions_are_described_to_clients_with_the_right_and_others_come_last() -> None:
     node, may = ModelNode(A, B, C), allows(("DESCRIBE", TOPIC, "b"))
     fields = {"response_partition_limit": 10, "cursor": None}
     named = request("DescribeTopicPartitions", topics=[{"name": name} for name in "abc"], **fields)
@@ -525,7 +528,7 @@ async def test_sv_5_topic_partitions_are_described_to_who_may_and_others_come_la
     assert [t.name for t in everything.topics] == ["b"]
 
 
-async def test_sv_5_each_request_with_refusals_is_told_once_with_what_was_refused() -> None:
+async def test_sv_5_each_request_with_refusals_is_reported_once_with_what_was_refused() -> None:
     told: list[tuple[int, str]] = []
 
     def tell(ctx: RequestContext) -> None:
@@ -543,7 +546,7 @@ async def test_sv_5_each_request_with_refusals_is_told_once_with_what_was_refuse
         (9, 'DESCRIBE on topic "b 0", "b 1", "b 2", "b 3", "b 4" and 4 more'),
         (1, "DESCRIBE on cluster"),
         (1, "CREATE on topic x"),
-    ], "nobody is told of what is only left out"
+    ], "no client learns of what is only left out"
 
 
 async def test_sv_5_hosts_of_acls_are_compared_as_java_prints_them() -> None:

@@ -39,7 +39,7 @@ async def test_hm_1_what_a_broker_refuses_is_not_written_and_its_error_is_the_an
     assert node.configs.entities == {}
 
 
-async def test_hm_1_brokers_are_asked_about_both_apis_by_what_would_stand_and_validate_only_asks_too() -> None:
+async def test_hm_1_brokers_are_asked_about_what_would_be_set_by_both_apis_and_validate_only_asks_too() -> None:
     node = ModelNode()
     node.configs.entities[DEFAULTS] = {"log.roll.ms": "5", "num.io.threads": "8"}
     standing = dict(node.configs.entities[DEFAULTS])
@@ -76,10 +76,10 @@ async def test_hm_1_brokers_are_not_asked_about_settings_of_servers_which_only_l
     assert code == InvalidRequest.code
     assert node.asked_about == []
     assert await answer(node, incremental({}, only=True)) == (0, None)
-    assert len(node.asked_about) == 1, "what stands is judged as well"
+    assert len(node.asked_about) == 1, "what is set already is judged as well"
 
 
-async def test_hm_1_brokers_are_asked_again_when_others_have_changed_the_configs_meanwhile() -> None:
+async def test_hm_1_brokers_are_asked_again_when_others_have_changed_the_configs_in_between() -> None:
     node = ModelNode()
     others = [{"log.roll.ms": "1"}, {"log.roll.ms": "2"}]
     asked = node.accept_defaults

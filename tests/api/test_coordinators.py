@@ -16,7 +16,7 @@ from tests.tables import for_each
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 UNAVAILABLE, INVALID = (15, -1, "", -1), (42, -1, "", -1)
 LED = {index: Partition(replicas=(leader,), leader=leader, isr=(leader,)) for index, leader in enumerate((1, 2, 9, -1))}
-"""By partition: by somebody who lives twice, by one who is gone, by nobody."""
+"""By partition: two have a live leader, one a leader that is gone, one none."""
 IN_PARTITION = ("d", "e", "f", "g")
 """Keys: their hash codes are those of ASCII."""
 
@@ -55,7 +55,7 @@ async def test_sv_2_the_leader_of_its_partition_keeps_a_transaction() -> None:
     assert await found(node, 5, GROUP, "e") == [UNAVAILABLE]
 
 
-async def test_hm_4_who_may_not_act_as_a_broker_finds_no_coordinator_of_share_groups() -> None:
+async def test_hm_4_a_client_that_may_not_act_as_a_broker_finds_no_coordinator_of_share_groups() -> None:
     request = FindCoordinatorRequest(version=6, key_type=SHARE, coordinator_keys=["d"])
     answer = await ask(ModelNode(), request, 6, AclAuthorizer())
     assert [one.error_code for one in answer.coordinators] == [31]

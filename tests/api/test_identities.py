@@ -72,7 +72,7 @@ async def test_240_1_only_those_asked_for_that_move_are_listed() -> None:
     assert (answer.error_code, listed(answer)) == (0, {("a", 1): 1001})
 
 
-async def test_240_3_what_does_not_exist_is_named_and_the_rest_is_listed_all_the_same() -> None:
+async def test_240_3_what_does_not_exist_is_named_and_the_rest_is_listed_anyway() -> None:
     answer = await ask(node(), listing(("a", [0, 7]), ("nope", [0])), 0)
     assert answer.error_code == 3
     assert answer.error_message == "There is no partition a-7, nope-0."

@@ -61,7 +61,7 @@ LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, BROKER_NOT_AVAILABLE = 5, 29, 
 
 
 @for_each("version", range(14))
-async def test_sv_3_a_node_that_cannot_learn_its_topics_names_the_brokers_all_the_same(version: int) -> None:
+async def test_sv_3_a_node_that_cannot_learn_its_topics_names_the_brokers_anyway(version: int) -> None:
     node = ModelNode(knows=False)
     node.cut_off = True
     ids = (UUID(int=7),) if version >= 12 else ()

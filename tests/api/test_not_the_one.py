@@ -1,4 +1,4 @@
-"""Requests about records, groups and transactions: the server answers as a broker does that is not the right one."""
+"""Requests about records, groups and transactions: the server answers as a broker that is not the right one does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from tests.tables import for_each
 NOT_LEADER, NOT_COORDINATOR, UNKNOWN, UNKNOWN_ID, INVALID, UNSUPPORTED, SESSION = 6, 16, 3, 100, 42, 35, 70
 TOPIC_DENIED, GROUP_DENIED, TRANSACTION_DENIED, CLUSTER_DENIED = 29, 30, 53, 31
 NOBODY = AclAuthorizer()
-"""Allows nobody anything: there are no ACLs."""
+"""Allows nothing to any client: there are no ACLs."""
 EXISTING = topic("t", 2)
 
 Build = Callable[[int], Any]
@@ -118,7 +118,7 @@ async def test_hm_4_partitions_get_the_error_of_a_node_that_does_not_lead_them(
 
 
 @for_each(("name", "version"), IN_EVERY_VERSION)
-async def test_hm_4_what_the_caller_may_not_touch_is_told_before_anything_else(name: str, version: int) -> None:
+async def test_hm_4_what_the_caller_may_not_touch_is_refused_before_anything_else(name: str, version: int) -> None:
     build, where, _, _ = PARTITIONS[name]
     answer = await ask(node(), build(version), version, NOBODY)
     assert codes(answer, **where) == [DENIED.get(name, TOPIC_DENIED)] * 2
@@ -139,7 +139,7 @@ async def test_hm_4_many_partitions_are_refused_in_slices(name: str) -> None:
     assert codes(await ask(node(), request, top), **where) == errors[:1] * 2_000
 
 
-async def test_hm_4_places_in_a_log_that_a_version_does_not_know_are_told() -> None:
+async def test_hm_4_places_in_a_log_that_a_version_does_not_know_are_refused() -> None:
     for timestamp, least in {-2: 0, -1: 0, -3: 7, -4: 8, -5: 9, -6: 10}.items():
         for version in range(10):
             known = version >= least
@@ -248,7 +248,7 @@ async def test_hm_4_delegation_tokens_are_off_where_the_client_has_said_who_it_i
 
 
 @for_each("version", range(10))
-async def test_hm_4_offsets_of_a_group_are_not_told_in_any_version(version: int) -> None:
+async def test_hm_4_offsets_of_a_group_are_not_answered_in_any_version(version: int) -> None:
     cls = m.OffsetFetchRequest
     if version >= 8:
         groups = [cls.OffsetFetchRequestGroup(version=version, group_id=name, topics=None) for name in ("g", "h")]
@@ -340,7 +340,7 @@ async def test_hm_4_transactions_are_described_by_id_and_listed_by_states_that_e
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_hm_4_a_producer_that_makes_no_sense_is_told_so(version: int) -> None:
+async def test_hm_4_a_producer_that_makes_no_sense_gets_an_error(version: int) -> None:
     def request(transaction: str | None, timeout: int = 1000, producer: int = -1, epoch: int = -1) -> Any:
         return m.InitProducerIdRequest(
             version=version,

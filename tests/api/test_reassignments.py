@@ -212,7 +212,7 @@ async def test_236_7_a_reason_that_is_too_long_is_refused() -> None:
 
 
 @pytest.mark.parametrize("reason", ["no controller", "inactive", "resigned meanwhile"])
-async def test_a01_a02_another_node_answers_not_controller_at_the_top_alone(reason: str) -> None:
+async def test_a01_a02_another_node_answers_not_controller_at_the_top_only(reason: str) -> None:
     node = ModelNode(topic("t", {0: moving()}))
     request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
     if reason == "no controller":
@@ -230,7 +230,7 @@ async def test_a01_a02_another_node_answers_not_controller_at_the_top_alone(reas
         assert (listed.error_code, listed.error_message, list(listed.topics)) == (41, text, [])
 
 
-async def test_m03_an_error_of_the_whole_request_stands_at_the_top_and_at_each_partition() -> None:
+async def test_m03_an_error_of_the_whole_request_is_at_the_top_and_at_each_partition() -> None:
     node = ModelNode(topic("t"))
     node.controller.raises = InvalidReplicationFactor("no")
     answer = await ask(node, alter(0, ("t", [{"partition_index": 0, "replicas": [1]}])), 0)

@@ -109,7 +109,7 @@ async def test_hm_1_settings_are_changed_as_configs_of_the_node_and_only_judged_
         ("failure.intervall.ms", "5", "did you mean failure.interval.ms?"),
     ],
 )
-async def test_hm_1_a_setting_of_nonsense_is_refused_and_one_that_stands_blocks_no_other(
+async def test_hm_1_a_setting_of_nonsense_is_refused_and_one_that_is_set_already_blocks_no_other(
     name: str, value: str, text: str
 ) -> None:
     node = ModelNode()

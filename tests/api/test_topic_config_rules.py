@@ -60,7 +60,7 @@ async def test_hm_1_configs_that_brokers_cannot_live_with_are_refused_by_every_w
 
 
 @pytest.mark.parametrize("way", ["create", "set", "replace"])
-async def test_hm_1_remote_storage_is_refused_while_nobody_knows_of_tiered_storage(way: str) -> None:
+async def test_hm_1_remote_storage_is_refused_while_tiered_storage_is_unknown(way: str) -> None:
     node = ModelNode(topic("t"))
     code, message = await outcome(node, way, {"remote.storage.enable": "true"}, only=False)
     assert code == INVALID_CONFIG

@@ -106,7 +106,7 @@ async def test_sv_2_a_topic_that_cannot_be_made_is_refused_before_the_controller
         ({"retention.ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
     ],
 )
-async def test_hm_4_what_is_wrong_with_configs_is_told_after_what_the_controller_finds(
+async def test_hm_4_what_is_wrong_with_configs_is_reported_after_what_the_controller_finds(
     configs: dict[str, str], text: str
 ) -> None:
     node = ModelNode()
@@ -126,7 +126,7 @@ async def test_hm_4_each_entry_of_a_topic_that_is_to_be_deleted_is_answered(vers
     assert [call[1] for call in node.controller.calls] == [["t"]], "and it is deleted once"
 
 
-async def test_sv_2_a_topic_that_is_named_twice_is_made_not_at_all() -> None:
+async def test_sv_2_a_topic_that_is_named_twice_is_not_created() -> None:
     node = ModelNode()
     answer = await ask(node, create(7, {"name": "t"}, {"name": "t"}, {"name": "u"}), 7)
     assert [(t.name, t.error_code, t.error_message) for t in answer.topics] == [

@@ -181,7 +181,7 @@ async def test_sv_5_only_the_controller_alters_credentials() -> None:
         (None, "No broker has said yet whether it has an authorizer, so no client is authorized. Try again."),
     ],
 )
-async def test_sv_5_where_brokers_have_an_authorizer_nobody_gets_more_rights_than_there(
+async def test_sv_5_where_brokers_have_an_authorizer_no_client_gets_more_rights_than_there(
     authorizer: str | None, text: str
 ) -> None:
     node = ModelNode()
@@ -197,7 +197,7 @@ async def test_sv_5_where_brokers_have_an_authorizer_nobody_gets_more_rights_tha
     assert node.quotas.entities == {ALICE: before}
 
 
-async def test_sv_5_nobody_is_told_that_there_are_no_acls_where_brokers_have_an_authorizer() -> None:
+async def test_sv_5_no_client_hears_that_there_are_no_acls_where_brokers_have_an_authorizer() -> None:
     node = ModelNode()
     request = DescribeAclsRequest(
         version=3,

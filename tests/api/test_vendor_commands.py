@@ -120,7 +120,7 @@ async def test_dh_5_moves_are_held_and_released_by_what_all_lists_name() -> None
 
 
 @pytest.mark.parametrize("command", ["hold", "release"])
-async def test_dh_5_who_names_no_moves_and_not_all_is_refused(command: str) -> None:
+async def test_dh_5_a_request_that_names_no_moves_and_not_all_is_refused(command: str) -> None:
     node = ModelNode()
     for given in ({}, {"all": True, "topics": ["a"]}):
         answer = await ask(node, order(command, **given), 0)

@@ -21,7 +21,7 @@ from tests.python_client.move_documents import move_document
 from tests.vendor_requests import told, wanted
 
 
-async def test_sv_11_a_document_of_the_status_page_is_told_over_the_kafka_protocol() -> None:
+async def test_sv_11_a_document_of_the_status_page_is_answered_over_the_kafka_protocol() -> None:
     answer = await ask(ModelNode(), wanted("moves", limit=2, topic="pay"), 0)
     assert told(answer) == {"moves": {"limit": "2", "topic": "pay"}}
 
@@ -46,7 +46,7 @@ async def test_236_6_it_says_why_no_moves_may_start() -> None:
     assert told(await ask(node, wanted("switch"), 0)) == {"disabled": "Not today."}
 
 
-async def test_sv_11_the_controller_tells_its_version_and_states_of_brokers() -> None:
+async def test_sv_11_the_controller_answers_its_version_and_states_of_brokers() -> None:
     node = ModelNode()
     assert node.controller is not None
     state = ControllerState("1.2.3", 7, 8, {3: BrokerState(500), 4: BrokerState(None, True), 5: BrokerState(0, True)})
@@ -97,7 +97,7 @@ async def test_sv_7_a_server_that_is_not_the_controller_answers_from_its_own_log
     assert (await ask(node, wanted("event_log"), 0)).error_code == 0
 
 
-async def test_sv_7_who_asks_for_no_events_learns_which_servers_run() -> None:
+async def test_sv_7_a_client_that_asks_for_no_events_learns_which_servers_run() -> None:
     node = ModelNode()
     node.recorded = RecordedEvents([], 0, 0)
     node.running = [NodeEndpoint(1000, "h", 1), NodeEndpoint(1001, "i", 2)]
@@ -120,7 +120,7 @@ async def test_sv_7_a_server_without_an_event_log_says_how_to_have_one() -> None
     assert "event.log.dir" in answer.error_message
 
 
-async def test_236_13_the_moves_in_flight_are_told_of_all_or_of_named_partitions() -> None:
+async def test_236_13_the_moves_in_flight_are_answered_of_all_or_of_named_partitions() -> None:
     node = ModelNode()
     assert node.controller is not None
     node.controller.moves = [move_document(("t", index)) for index in range(3)]

@@ -70,7 +70,7 @@ async def test_sv_5_what_a_document_or_command_needs_on_the_cluster_is_enough_an
 
 
 @for_each(("make", "row"), ROWS, ids=NAMES)
-async def test_j03_who_is_not_authorized_does_not_learn_who_is_the_controller_nor_what_a_body_lacks(
+async def test_j03_a_client_without_rights_does_not_learn_which_server_is_the_controller_nor_what_a_body_lacks(
     make: Any, row: Row
 ) -> None:
     node = ModelNode()
@@ -120,7 +120,7 @@ async def test_sv_6_a_name_of_a_later_version_has_an_error_of_its_own(make: Any)
     b'{"topics":{' + b",".join(b'"%x":[]' % at for at in range(13_000)) + b'},"rate":5}',
     b'{"topics":{"a":[' + b",".join(b"%d" % (at % 9) for at in range(65_000)) + b']},"rate":5}',
 ], ids=["topics", "partitions"])  # fmt: skip
-async def test_sv_6_a_body_as_long_as_may_be_holds_up_nobody(body: bytes) -> None:
+async def test_sv_6_a_body_of_the_greatest_length_holds_up_no_client(body: bytes) -> None:
     assert LONGEST_BODY - 30_000 < len(body) <= LONGEST_BODY
     node = ModelNode(topic("a", 5))
     with longest_turn() as turn:

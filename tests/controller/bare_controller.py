@@ -56,7 +56,7 @@ class DyingZooKeeper(ZooKeeper):
     transactions    all transactions that were sent, without the fence and the receipt
     lives           how many more may be sent; None: any number
     loses           after so many more, ZooKeeper carries out a transaction whose answer is lost; None: never
-    refuses         after so many more, ZooKeeper refuses one, as where somebody else has written; None: never
+    refuses         after so many more, ZooKeeper refuses one, as where others have written; None: never
     """
 
     def __init__(self, connect: str) -> None:
@@ -136,7 +136,7 @@ def topic_creates(name: str, data: bytes, states: Mapping[int, bytes]) -> list[C
 
 
 class BareController:
-    """One elected controller. `alter`, `isr` and `stopped` stand for requests of clients and brokers."""
+    """One elected controller. `alter`, `isr` and `stopped` act as requests of clients and brokers."""
 
     def __init__(
         self, zk: DyingZooKeeper, leadership: controller_election.Leadership, store: ZooKeeperStore, cluster: Cluster

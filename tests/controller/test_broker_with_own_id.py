@@ -59,7 +59,7 @@ async def test_sv_3_a_server_does_not_start_with_the_id_of_a_broker_that_is_down
 
     assert await contents(zk) == before
     assert await owner(zk) is None
-    assert await zk.exists(MARK) is None, "nobody may believe later that no broker had this id"
+    assert await zk.exists(MARK) is None, "no server may believe later that no broker had this id"
     async with serving(zk_connect, 1002):
         await eventually(lambda: owner(zk))
     assert (await topic_json(zk, "t"))["partitions"] == {"0": [ID, 2]}
@@ -91,7 +91,7 @@ async def test_sv_3_an_id_that_was_a_servers_is_not_taken_again_while_a_broker_w
             pass
 
 
-async def test_sv_3_a_server_takes_an_id_with_replicas_of_partitions_that_nobody_has_led_yet(
+async def test_sv_3_a_server_takes_an_id_with_replicas_of_partitions_that_had_no_leader_yet(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 2, 3)

@@ -1,4 +1,4 @@
-"""Credentials and quotas in memory follow ZooKeeper, whoever changes them there."""
+"""Credentials and quotas in memory follow ZooKeeper, also where others change them there."""
 
 import json
 from collections.abc import AsyncIterator
@@ -80,7 +80,7 @@ async def test_sv_5_garbage_in_a_users_znode_is_refusal_and_never_admission(
 async def test_sv_5_users_that_went_while_zookeeper_was_away_are_gone_after_the_connection(
     cache: CredentialCache, zk: ZooKeeper, zk_connect: str
 ) -> None:
-    await zk.delete(znode_paths.config("users/alice"))  # nobody announces it
+    await zk.delete(znode_paths.config("users/alice"))  # it is not announced
     async with ZooKeeper(zk_connect) as other:
         again = ClientConfigKeeper(other, QuotaTable(), cache)
         await again.start()
@@ -88,7 +88,7 @@ async def test_sv_5_users_that_went_while_zookeeper_was_away_are_gone_after_the_
         await again.close()
 
 
-async def test_sv_5_a_deleted_user_cannot_authenticate_any_more(cache: CredentialCache, zk: ZooKeeper) -> None:
+async def test_sv_5_a_deleted_user_can_no_longer_authenticate(cache: CredentialCache, zk: ZooKeeper) -> None:
     def log_in() -> int:
         exchange = Exchange(mechanisms=scram_servers_of(cache))
         return int(exchange.log_in(SHA_256, "alice", USERS["alice"]).error_code)
@@ -164,7 +164,7 @@ async def test_sv_5_quotas_that_are_there_at_the_start_count_and_those_that_went
     await keeper.start()
     await keeper.close()
     assert list(values(found).values()) == [1, 2, 3, 4, 5, 6, 7, 8]
-    await zk.delete(znode_paths.config("ips/10.0.0.1"))  # nobody announces it
+    await zk.delete(znode_paths.config("ips/10.0.0.1"))  # it is not announced
     await zk.delete(znode_paths.config(f"users/{quote_name('a%b/ü')}/clients/{quote_name('c d')}"))
     async with ZooKeeper(zk_connect) as other:
         again = ClientConfigKeeper(other, found, None)
@@ -191,7 +191,7 @@ async def test_sv_5_quotas_that_could_not_be_read_count_once_they_are_repaired_w
         await keeper.close()
 
 
-async def test_sv_5_a_quota_of_a_host_name_holds_for_its_address_and_an_unknown_name_for_nobody(
+async def test_sv_5_a_quota_of_a_host_name_holds_for_its_address_and_that_of_an_unknown_name_has_no_effect(
     table: QuotaTable, zk: ZooKeeper, caplog: pytest.LogCaptureFixture
 ) -> None:
     await set_quotas(zk, {((IP, "no such host.invalid"),): {RATE: "3"}, ((IP, "localhost"),): {RATE: "5"}})

@@ -107,7 +107,7 @@ async def test_hm_4_what_waits_for_a_broker_is_refused_once_a_server_takes_its_i
     assert await refusals(world, reason(LATER)) == 1
 
 
-async def test_hm_4_an_id_is_no_servers_any_more_once_a_broker_has_registered_with_it(
+async def test_hm_4_an_id_is_no_longer_a_servers_once_a_broker_has_registered_with_it(
     world: Cluster, zk_connect: str
 ) -> None:
     async with serving(zk_connect, LATER, takeover=Takeover.NEVER):

@@ -21,7 +21,7 @@ STANDS, ELECTED = "standing by", "controlling"
 
 @asynccontextmanager
 async def standing_by(zk: ZooKeeper, connect: str, log: pytest.LogCaptureFixture) -> AsyncIterator[None]:
-    """A server that has looked many times, and was not elected."""
+    """A standby: it has looked many times, and was not elected."""
     with log.at_level(logging.INFO):
         async with server(connect, 1000) as here:
             await eventually(lambda: STANDS in log.text)
@@ -97,7 +97,7 @@ async def test_hm_4_a_server_takes_part_as_soon_as_the_migration_znode_is_emptie
         (b"[]", True, "/controller cannot be understood (Expected `object`"),
     ],
 )
-async def test_hm_4_a_server_says_once_what_stands_in_controller_and_goes_on_when_it_is_gone(
+async def test_hm_4_a_server_says_once_what_controller_holds_and_goes_on_when_it_is_gone(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture, data: bytes, ephemeral: bool, what: str
 ) -> None:
     await zk.create(znode_paths.CONTROLLER, data, ephemeral=ephemeral)

@@ -101,7 +101,7 @@ def test_sv_5_a_plain_listener_of_brokers_needs_no_certificate(made: Made) -> No
     assert found.kept_out is None
 
 
-def test_sv_5_check_calls_unsafe_what_is_refused_and_warns_of_what_ends_soon(made: Made) -> None:
+def test_sv_5_check_calls_a_refused_certificate_unsafe_and_warns_of_one_that_ends_soon(made: Made) -> None:
     old = {**made.good, **made.store(made.ca.issue(ends=-timedelta(days=1)), "old")}
     found = [*certificate_findings.findings(made.judged(old, BROKERS), NOW)]
     assert [one.level for one in found] == [Level.UNSAFE]
@@ -121,7 +121,7 @@ async def started(config: ServerConfig) -> AsyncIterator[ControllerProcess]:
         yield server
 
 
-async def test_sv_5_a_server_that_no_broker_would_reach_stands_by_and_resigns_until_its_certificate_is_right(
+async def test_sv_5_a_server_that_no_broker_would_reach_is_a_standby_and_resigns_until_its_certificate_is_right(
     zk_connect: str, made: Made, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_tls, "CHECK_S", 0.02)
@@ -159,7 +159,7 @@ async def test_sv_5_a_server_that_no_broker_would_reach_stands_by_and_resigns_un
         assert days["listener INTERNAL", "own"] == pytest.approx(-2, abs=0.1)
         assert {("listener INTERNAL", "ca"), ("brokers", "own")} < days.keys()
         errors = [one for one in caplog.records if one.levelno == logging.ERROR]
-        assert len(errors) == 2  # for this certificate, and not each time that somebody looks
+        assert len(errors) == 2  # for this certificate, and not at each look
         assert "What to do: give the keystore a certificate" in errors[0].getMessage()
         assert errors[1].getMessage().startswith("standing by: listener INTERNAL: brokers would not connect")
 
@@ -183,7 +183,7 @@ async def test_sv_5_a_defect_in_the_look_keeps_no_server_from_elections_and_is_l
     made: Made, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> OwnCertificates:
-        raise RuntimeError("an extension that nobody knows")
+        raise RuntimeError("an unknown extension")
 
     now = [0.0]
     config = made.config(made.good, BROKERS)

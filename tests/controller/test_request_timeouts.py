@@ -54,7 +54,7 @@ async def grow(here: Cluster, timeout_ms: int, name: str, replicas: Sequence[int
     return [one.error_code for one in (await here.ask(request, 3)).results]
 
 
-async def test_sv_4_who_does_not_want_to_wait_hears_that_it_is_not_done_yet(here: Cluster) -> None:
+async def test_sv_4_a_client_that_does_not_want_to_wait_hears_that_it_is_not_done_yet(here: Cluster) -> None:
     assert await create(here, 0, {"t": [1, 2]}, dry=True) == {"t": 0}
     assert await create(here, 0, {"t": [1, 2], "u": [1, 1]}) == {"t": LATE, "u": 39}
     assert (await topic_json(here.zk, "t"))["partitions"] == {"0": [1, 2]}
@@ -89,6 +89,6 @@ async def test_sv_4_a_topic_whose_broker_comes_in_time_is_answered_then(here: Cl
     assert (await state_json(here.zk, ("t", 0)))["leader"] == 3
 
 
-async def test_sv_4_nobody_waits_longer_than_others_can_bear(here: Cluster, monkeypatch: Any) -> None:
+async def test_sv_4_no_request_waits_longer_than_others_can_bear(here: Cluster, monkeypatch: Any) -> None:
     monkeypatch.setattr(controller_service, "LONGEST_WAIT_MS", SOON_MS)
     assert await create(here, 2**31 - 1, {"t": [3]}) == {"t": LATE}

@@ -19,7 +19,7 @@ async def elected(zk: ZooKeeper, server: int) -> Leadership:
     return found
 
 
-async def test_sv_3_who_resigns_deletes_the_znode_and_leaves_the_epoch(zk: ZooKeeper) -> None:
+async def test_sv_3_a_controller_that_resigns_deletes_the_znode_and_leaves_the_epoch(zk: ZooKeeper) -> None:
     leadership = await elected(zk, 1000)
 
     assert await controller_election.resign(zk)
@@ -29,7 +29,7 @@ async def test_sv_3_who_resigns_deletes_the_znode_and_leaves_the_epoch(zk: ZooKe
     assert not await controller_election.resign(zk)
 
 
-async def test_sv_3_who_is_not_the_controller_any_more_deletes_nothing(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_3_a_server_that_is_no_longer_the_controller_deletes_nothing(zk: ZooKeeper, zk_connect: str) -> None:
     assert not await controller_election.resign(zk), "there is no epoch yet"
     await elected(zk, 1000)
     async with ZooKeeper(zk_connect) as other:
@@ -54,7 +54,7 @@ class Overtaken(ZooKeeper):
         return await super().multi(ops, session)
 
 
-async def test_sv_3_who_resigns_while_another_is_elected_leaves_the_others_znode(
+async def test_sv_3_a_controller_that_resigns_while_another_is_elected_leaves_the_others_znode(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     async with Overtaken(zk_connect) as overtaken:
@@ -70,13 +70,13 @@ async def test_sv_3_who_resigns_while_another_is_elected_leaves_the_others_znode
         assert (current.id, current.version) == (1001, before.version)
 
 
-async def test_sv_3_who_has_no_session_has_nothing_to_give_back(zk_connect: str) -> None:
+async def test_sv_3_a_server_without_a_session_has_nothing_to_give_back(zk_connect: str) -> None:
     async with ZooKeeper(zk_connect) as zk:
         await elected(zk, 1000)
     assert not await controller_election.resign(zk)
 
 
-async def test_sv_3_who_resigns_first_waits_for_the_answers_to_what_was_submitted_but_not_for_long(
+async def test_sv_3_a_controller_that_resigns_first_waits_for_the_answers_to_what_was_submitted_but_not_for_long(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2)

@@ -22,7 +22,7 @@ from tests.zookeeper.proxy import Proxy
 
 PATH = znode_paths.reassignment_server(1000)
 GONE = encode_registered_server([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)])
-"""A server at an address where nobody listens: it was killed, and its session goes on."""
+"""A server at an address where no process listens: it was killed, and its session goes on."""
 
 
 def server(connect: str, server_id: int = 1000) -> ControllerProcess:
@@ -51,7 +51,7 @@ async def test_sv_3_a_second_server_with_the_same_id_does_not_start_and_says_who
         await again.ready()
 
 
-async def test_sv_3_a_server_whose_predecessor_was_killed_serves_and_stands_by_until_the_end_of_its_session(
+async def test_sv_3_a_server_whose_predecessor_was_killed_serves_as_a_standby_until_the_end_of_its_session(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await zk.ensure_path(znode_paths.REASSIGNMENT_SERVERS)

@@ -1,5 +1,6 @@
 """Brokers that answer STALE_CONTROLLER_EPOCH: ZooKeeper says whether another controller is elected. If none is,
-somebody has lowered `/controller_epoch`, and the server is elected again under an epoch that brokers obey."""
+`/controller_epoch` was lowered, and the server is elected again under an epoch that brokers obey.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -66,7 +67,7 @@ def obey_from(broker: JbodBroker, least: int) -> None:
 async def test_sv_3_the_others_are_controlled_while_a_broker_refuses_every_epoch(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The epoch rises a few times, in case that somebody has lowered it; then the broker is wrong."""
+    """The epoch rises a few times, in case it was lowered; then the broker is wrong."""
     async with scripted_cluster(zk, zk_connect, {0: (1, 2), 1: (3,)}) as cluster:
         odd = cluster.brokers[3]
         answer_stale(odd)
@@ -165,7 +166,7 @@ async def test_sv_3_where_no_broker_obeys_any_epoch_commands_are_answered_not_co
                 answer = await ask(cluster.server, order(row.name, **GIVEN.get(row.name, {})), 0)
                 assert (answer.error_code == NOT_CONTROLLER) == row.by_brokers, row.name
             assert (await topic_json(zk, "t"))["partitions"] == {"0": [1, 2]}
-            # What brokers read in ZooKeeper by themselves, or nobody has to carry out, is done.
+            # What brokers read in ZooKeeper by themselves, or no broker has to carry out, is done.
             setting = {(BROKER, "1000"): {"failure.interval.ms": "60000"}}
             assert [one.error_code for one in (await ask(cluster.server, config_request(setting), 1)).responses] == [0]
             init = InitProducerIdRequest(version=0, transactional_id=None, transaction_timeout_ms=1000)
@@ -189,7 +190,7 @@ def error_codes(answer: object) -> Iterator[int]:
         yield from error_codes(one)
 
 
-async def test_sv_3_a_controller_that_a_broker_tells_of_a_newer_one_ends_its_term_at_once_if_zookeeper_says_so_too(
+async def test_sv_3_a_controller_that_hears_of_a_newer_one_from_a_broker_ends_its_term_at_once_if_zookeeper_says_so_too(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     async with scripted_cluster(zk, zk_connect, {0: (1, 2)}) as cluster, cluster.serving():

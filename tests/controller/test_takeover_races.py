@@ -86,7 +86,7 @@ async def test_sv_3_a_server_that_lost_the_race_for_the_controllership_takes_it_
         assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"%d" % epoch
 
 
-async def test_sv_3_a_server_leaves_alone_whom_it_has_not_seen_as_the_controller(
+async def test_sv_3_a_server_leaves_alone_a_broker_that_it_has_not_seen_as_the_controller(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await controlled_by_a_broker(zk)

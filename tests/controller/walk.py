@@ -3,7 +3,7 @@
 `python -m tests.controller.walk` writes docs/walk.md. A real server with ZooKeeper and three simulated brokers runs in
 a thread of its own, and a profiler of that thread notes every function that is called for the request: by its
 connection and the task of that, or by the controller loop, which has nothing else to do. What does not run each time is
-work beside the request, and left out.
+not part of the request, and left out.
 """
 
 import asyncio

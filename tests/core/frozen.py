@@ -9,7 +9,7 @@ _PLAIN = (int, str, bytes, float, type(None))
 
 
 def picture(value: Any) -> Any:
-    """The value as tuples, all that it refers to included. Frozen structs stand for themselves."""
+    """The value as tuples, all that it refers to included. A frozen struct is its own picture."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, Mapping):

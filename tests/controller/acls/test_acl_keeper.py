@@ -1,4 +1,4 @@
-"""The authorizer's ACLs are those in ZooKeeper, whatever happens to it; what cannot be read admits nobody."""
+"""The authorizer's ACLs are those in ZooKeeper, whatever happens to it; what cannot be read admits no client."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -84,7 +84,7 @@ async def test_sv_5_acls_that_could_not_be_read_hold_once_they_are_repaired_with
                 await eventually(lambda: not reads(made, "User:alice"))
 
 
-async def test_sv_5_acls_that_cannot_be_read_admit_super_users_alone_until_they_are_mended(
+async def test_sv_5_acls_that_cannot_be_read_admit_only_super_users_until_they_are_repaired(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with ZooKeeper(zk_connect) as other:
@@ -106,7 +106,7 @@ async def test_sv_5_an_announcement_that_cannot_be_read_makes_the_keeper_read_ev
     zk: ZooKeeper, zk_connect: str, garbage: bytes
 ) -> None:
     async with ZooKeeper(zk_connect) as other, keeping(zk) as made:
-        await other.create("/kafka-acl/Topic/t", encode_acls(frozenset([ALICE])))  # announced by nobody
+        await other.create("/kafka-acl/Topic/t", encode_acls(frozenset([ALICE])))  # not announced
         await other.create("/kafka-acl-extended-changes/acl_changes_", garbage, sequence=True)
         await eventually(lambda: reads(made, "User:alice"))
 
@@ -120,7 +120,7 @@ async def test_sv_5_after_a_reconnection_everything_is_read_again(
         proxy.silence()
         await eventually(lambda: not through_proxy.connected)
         await grant(zk, T, BOB)
-        await zk.delete("/kafka-acl-extended/prefixed/Topic/pre-")  # announced by nobody
+        await zk.delete("/kafka-acl-extended/prefixed/Topic/pre-")  # not announced
         for name in await zk.children("/kafka-acl-changes"):
             await zk.delete(f"/kafka-acl-changes/{name}")
         assert reads(made, "User:alice"), "while ZooKeeper is away the last known ACLs count, as in Kafka"
@@ -130,7 +130,7 @@ async def test_sv_5_after_a_reconnection_everything_is_read_again(
         await eventually(lambda: made.cache.patterns() == [T])
 
 
-async def test_sv_6_more_acls_than_fit_into_memory_admit_super_users_alone(
+async def test_sv_6_more_acls_than_fit_into_memory_admit_only_super_users(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)

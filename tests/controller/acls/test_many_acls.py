@@ -28,7 +28,7 @@ LONGEST_TURN_S = 0.1
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(300)]
 
 
-async def test_sv_6_a_hundred_thousand_acls_hold_up_nobody(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_6_a_hundred_thousand_acls_hold_up_no_client(zk: ZooKeeper, zk_connect: str) -> None:
     read = AccessControlEntry("User:alice", "*", AclOperation.READ, AclPermissionType.ALLOW)
     store = AclStore(zk)
     await store.create_paths()

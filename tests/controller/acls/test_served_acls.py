@@ -167,13 +167,13 @@ async def test_sv_5_acls_are_created_described_and_deleted_as_on_a_broker(zk_con
             [("t", "User:bob", 0)],
             [("*", "User:bob", 0), ("pre-", "User:alice", 0)],
             [],
-        ], "an ACL stands with the first filter that it matches"
+        ], "an ACL is listed under the first filter that it matches"
         assert await described(here) == {cluster_acl}
         assert await here.zk.exists("/kafka-acl/Topic/t") is None
         told = [(one["event"], one["count"], one["reason"]) for one in await here.events() if "acl." in one["event"]]
         assert ("acl.created", 1, "Topic:PREFIXED:pre-: ALLOW READ to User:alice from *") in told
         assert {("acl.created", 2), ("acl.deleted", 2)} <= {one[:2] for one in told}
-        assert len(told) == 7, "nothing is told of what stood already"
+        assert len(told) == 7, "nothing is reported of what was there already"
 
 
 async def test_sv_5_acls_that_make_no_sense_are_refused_one_by_one(zk_connect: str) -> None:

@@ -1,4 +1,4 @@
-"""A controller under whose eyes every kind of znode is written, broken at any place: its term goes on, all routes work.
+"""Every kind of znode is written, broken at any place, under a running controller: its term and all routes go on.
 
 `tests/zookeeper/test_broken_contents.py` tries each decoder alone, on every break.
 """

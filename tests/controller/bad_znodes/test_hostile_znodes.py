@@ -82,7 +82,7 @@ documents = (
 
 
 class WrittenZnode(NamedTuple):
-    """A znode and what somebody writes into it."""
+    """A znode and what is written into it."""
 
     path: str
     data: bytes
@@ -218,7 +218,7 @@ async def live_through(connect: str, all_written: Sequence[WrittenZnode]) -> Non
             for written in all_written:
                 await write(zk, log, written)
             await remove(zk, znode_paths.REASSIGN_CANCEL)
-            assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == epoch, "nobody has left elected_controller"
+            assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == epoch, "no test has left elected_controller"
             reported = sum(log.count_lines(f"{path}: ", "nothing of it is done") for path in ANY)
             assert reported == sum(map(is_nonsense, all_written))
         async with serving(connect) as address:

@@ -82,7 +82,7 @@ def interference(monkeypatch: pytest.MonkeyPatch) -> Interference:
 
 
 async def rolled_back_under(world: Cluster, interference: Interference, point: str, interfere: Interfere) -> None:
-    """The batch moves, its cancel is requested, somebody interferes. Returns when the cancel is carried out."""
+    """The batch moves, its cancel is requested, an operator interferes. Returns when the cancel is carried out."""
     await world.submit(TARGETS)
     await eventually(lambda: world.started(*NAMES))
     interference.expect(point, lambda: interfere(world))

@@ -1,4 +1,4 @@
-"""Znodes that could not be read are read again once somebody has repaired them, in the same term."""
+"""Znodes that could not be read are read again once they are repaired, in the same term."""
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID
@@ -76,7 +76,7 @@ async def test_sv_3_a_state_that_could_not_be_read_is_controlled_again_once_it_i
 async def test_sv_4_a_leader_that_lost_its_replica_while_the_state_was_unreadable_stops_once_that_is_repaired(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Until then nobody knows who leads, so that no broker is made to stop."""
+    """Until then it is not known who leads, so that no broker is made to stop."""
     path = znode_paths.topic("t")
     await put_topic(zk, "t", {0: (1, 3)}, topic_id=UUID(int=6))
     async with serving(zk_connect), brokers(zk_connect, 1, 2, 3) as fleet:

@@ -77,7 +77,7 @@ async def test_sv_4_the_topic_that_had_an_id_first_is_served_and_the_other_is_le
         assert await zk.exists(znode_paths.partitions("copy")) is None
         assert await world.has_all(("own", 0), 1, 2), "no log is deleted"
 
-        # Each is taken up when it is cured: by an id of its own, or when the id is nobody else's any more.
+        # Each is taken up when it is cured: by an id of its own, or when no other topic has the id any longer.
         await give_id(zk, "own", own)
         await eventually(lambda: serves(world, "a.b", "own"))
         assert await world.alter({("own", 0): (2, 3)}) == {("own", 0): (0, None)}

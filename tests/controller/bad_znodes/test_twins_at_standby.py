@@ -73,7 +73,7 @@ async def test_sv_4_a_standby_knows_of_topics_that_appear_and_of_names_that_are_
     await put_topic(zk, "b", {0: (1, 2)}, topic_id=Y)
     assert await shown(server, ["a"]) == {"a": X}
     await give(zk, "a", Y)
-    assert await shown(server, ["a"]) == {"a": X}, "b had that id first, though nobody has asked about it"
+    assert await shown(server, ["a"]) == {"a": X}, "b had that id first, though no request has asked about it"
     await delete_tree(zk, znode_paths.topic("b"))
     await put_topic(zk, "b", {0: (1, 2)}, topic_id=Z)
     assert await shown(server, ["a", "b"]) == {"a": Y, "b": Z}

@@ -71,5 +71,5 @@ async def configs_at(tried: Tried, path: str) -> Mapping[str, str]:
 
 
 async def moved_on(tried: Tried, root: str, before: int, by: int = 1) -> None:
-    """So many announcements were made since, and none twice."""
+    """This many announcements were made since, and none twice."""
     assert await tried.announced(root) == before + by

@@ -52,7 +52,7 @@ async def codes(tried: Tried, request: Any, version: int = 1) -> list[int]:
 
 @case("IncrementalAlterConfigs", "AlterConfigs")
 async def configured(tried: Tried) -> None:
-    """Of topics and of all brokers: each change is made and announced once, beside one that is refused."""
+    """Of topics and of all brokers: each change is made and announced once, together with one that is refused."""
     before = await tried.announced(znode_paths.CONFIG_CHANGES)
     value = str(1000 + tried.number)
     wanted = incremental(
@@ -73,7 +73,7 @@ async def configured(tried: Tried) -> None:
 
 @case("IncrementalAlterConfigs", "AlterConfigs", "DoCommand move_settings")
 async def set_for_servers(tried: Tried) -> None:
-    """The settings of servers, on the server's own node; and those that stand in the old place."""
+    """The settings of servers, on the server's own node; and those that are in the old place."""
     own = str(tried.world.server_id)
     value = str(600_000 + tried.number)
     assert await codes(tried, incremental((4, own, {"failure.alert.interval.ms": (0, value)}))) == [0]

@@ -32,7 +32,7 @@ async def replicas(zk: ZooKeeper, name: str = "t") -> dict[str, Sequence[int]]:
     return found
 
 
-async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_names_stays_and_is_told_of(
+async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_names_stays_and_is_reported(
     zk_connect: str,
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), metrics=True) as world:

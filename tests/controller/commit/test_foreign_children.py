@@ -1,4 +1,4 @@
-"""Somebody puts a child under a move record or a part of the queue: ZooKeeper deletes neither, so both are emptied."""
+"""Others put a child under a move record or a part of the queue: ZooKeeper deletes neither, so both are emptied."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Somebody else writes a topic's znode again and again: that does not disturb its moves."""
+"""Others write a topic's znode again and again: that does not disturb its moves."""
 
 import asyncio
 import itertools
@@ -50,7 +50,7 @@ async def foreign_writer(connect: str, topic: str) -> AsyncIterator[None]:
             await writing
 
 
-async def test_455_4_a_move_ends_while_somebody_writes_the_topics_znode_a_hundred_times_a_second(
+async def test_455_4_a_move_ends_while_others_write_the_topics_znode_a_hundred_times_a_second(
     zk_connect: str,
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2)) as world:

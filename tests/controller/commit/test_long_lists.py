@@ -1,4 +1,4 @@
-"""Long lists of names are decoded beside the event loop."""
+"""Long lists of names are decoded off the event loop."""
 
 import threading
 

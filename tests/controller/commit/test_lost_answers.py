@@ -1,4 +1,4 @@
-"""ZooKeeper's answer to a write is lost, or the write is refused since somebody else has written. What the controller
+"""ZooKeeper's answer to a write is lost, or the write is refused since others have written. What the controller
 has done is answered as done: after a refusal it reads the cluster again, and finds a part of its work there.
 
 Every write is a transaction of its own, and each is lost or refused once.
@@ -65,7 +65,7 @@ def new_topics(names: Sequence[str], quota: MutationQuota = UNLIMITED) -> Create
 
 
 class Counted:
-    """A quota that nobody reaches. `partitions`: what was recorded."""
+    """A quota that no client reaches. `partitions`: what was recorded."""
 
     def __init__(self) -> None:
         self.partitions: list[int] = []
@@ -99,7 +99,7 @@ async def test_sv_3_a_topic_is_answered_as_created_whichever_answer_of_zookeeper
             await controller.check()
 
 
-async def test_sv_3_a_topic_of_somebody_else_is_not_taken_for_the_one_that_a_lost_answer_was_about(
+async def test_sv_3_a_topic_of_others_is_not_taken_for_the_one_that_a_lost_answer_was_about(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2, 3)
@@ -140,7 +140,7 @@ async def test_sv_3_partitions_are_answered_as_added_whichever_answer_of_zookeep
             await controller.check()
 
 
-async def test_sv_3_partitions_that_somebody_else_has_added_elsewhere_are_not_answered_as_added(
+async def test_sv_3_partitions_that_others_have_added_elsewhere_are_not_answered_as_added(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2, 3)
@@ -154,7 +154,7 @@ async def test_sv_3_partitions_that_somebody_else_has_added_elsewhere_are_not_an
 
 
 async def put_topic_again(zk: ZooKeeper, name: str) -> None:
-    """Somebody else gives the topic a second partition, on brokers 1 and 3."""
+    """Others give the topic a second partition, on brokers 1 and 3."""
     data, _ = await zk.get(znode_paths.topic(name))
     await zk.set(znode_paths.topic(name), data.replace(b'"0": [1, 2]', b'"0": [1, 2], "1": [1, 3]'))
 

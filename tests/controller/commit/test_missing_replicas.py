@@ -1,4 +1,4 @@
-"""A stock broker has placed a replica on the server while no broker was free: it is not lost, whoever forgets it."""
+"""A stock broker has placed a replica on the server while no broker was free: it is not lost by any restart."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ async def assigned(world: Cluster) -> tuple[dict[str, list[int]], dict[str, int]
 async def test_sv_4_a_replica_for_which_no_broker_was_free_survives_a_failover_and_goes_to_the_next_broker(
     zk_connect: str,
 ) -> None:
-    """Nobody has asked for it, so it is no move."""
+    """No client has asked for it, so it is no move."""
     async with cluster(zk_connect, brokers=(1, 2), metrics=True) as world:
         await auto_create(world.zk, "t", {0: [1, 1000, 2], 1: [1000, 2, 1], 2: [1, 2]})
 

@@ -1,4 +1,4 @@
-"""The ids of moves (KIP-240): what they tell apart."""
+"""The ids of moves (KIP-240): which moves have different ones."""
 
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register

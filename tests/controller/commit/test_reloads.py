@@ -1,4 +1,4 @@
-"""After a foreign write the controller reads the cluster again. What happened to brokers meanwhile is not lost."""
+"""After a foreign write the controller reads the cluster again. What happened to brokers before that is not lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -63,7 +63,7 @@ async def three_brokers(connect: str) -> AsyncIterator[Brokers]:
 
 
 async def write(zk: ZooKeeper, topic: str) -> None:
-    """Somebody else writes a topic's znode: the controller's next write of it is refused."""
+    """Others write a topic's znode: the controller's next write of it is refused."""
     data, _ = await zk.get(znode_paths.topic(topic))
     await zk.set(znode_paths.topic(topic), data)
 
@@ -101,7 +101,7 @@ async def test_sv_3_a_broker_that_bounced_before_a_reload_has_failed_and_started
 async def test_sv_3_after_a_reload_brokers_learn_nothing_but_vanished_topics_before_the_decisions_are_durable(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """A bounced broker would be told to lead on what it may have lost, with its old leader epoch."""
+    """A bounced broker would be made to lead on what it may have lost, with its old leader epoch."""
     async with three_brokers(zk_connect) as brokers:
         await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)})
         await put_topic(zk, "gone", {0: (2,)})
@@ -189,7 +189,7 @@ async def test_sv_3_a_reload_is_decided_about_although_the_command_that_met_it_i
                 return await really(known, view)
 
             controller.store.commit = commit  # type: ignore[assignment, method-assign]
-            with pytest.raises(RequestTimedOut, match="written by somebody else: try again"):
+            with pytest.raises(RequestTimedOut, match="is being changed by others: try again"):
                 await controller.alter({("t", 1): (3, 2)})
 
             await eventually(lambda: controller.partition("t").leader == 2)
@@ -198,7 +198,7 @@ async def test_sv_3_a_reload_is_decided_about_although_the_command_that_met_it_i
             await controller.check()
 
 
-async def test_sv_3_a_command_that_nobody_would_repeat_is_submitted_again_while_others_write(
+async def test_sv_3_a_command_without_a_client_is_submitted_again_while_others_write(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_loop, "ATTEMPTS", 2)

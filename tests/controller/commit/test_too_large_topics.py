@@ -1,4 +1,4 @@
-"""Topics whose znode this server cannot write: somebody has raised ZooKeeper's packet limit (jute.maxbuffer).
+"""Topics whose znode this server cannot write: ZooKeeper's packet limit (jute.maxbuffer) was raised.
 
 A takeover goes on without the writes of these znodes, and says so.
 """

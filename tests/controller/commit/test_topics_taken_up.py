@@ -1,4 +1,4 @@
-"""A topic that was left alone for a while is taken up again as it is: nobody has restored its states."""
+"""A topic that was left alone for a while is taken up again as it is: its states were not restored."""
 
 import json
 from uuid import UUID
@@ -88,7 +88,7 @@ async def test_hm_2_a_topic_that_was_left_alone_through_a_reload_goes_on_with_wh
 def test_hm_2_a_state_that_is_put_back_twice_under_controllers_that_know_neither_has_epochs_that_brokers_accept() -> (
     None
 ):
-    """The znode's versions begin again at 0: only the leader epoch tells that they were raised before."""
+    """The znode's versions begin again at 0: only the leader epoch shows that they were raised before."""
     once = put_back(replace(not_moving(1, 2), leader_epoch=9, partition_epoch=0))
     assert once.partition_epoch > UNKNOWN_CHANGES
     assert not is_put_back(once), "the next controller leaves it"

@@ -1,4 +1,4 @@
-"""Somebody removes znodes of topics, puts them back, or edits them: nothing that brokers have is given up for that."""
+"""Znodes of topics are removed, put back, or edited by hand: nothing that brokers have is given up for that."""
 
 import json
 from collections.abc import Sequence
@@ -177,9 +177,7 @@ async def test_hm_2_a_partition_taken_out_of_its_topics_znode_and_put_back_goes_
         await controller.check()
 
 
-async def test_hm_2_the_state_of_a_partition_that_somebody_removes_is_written_back(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_hm_2_the_state_of_a_partition_that_others_remove_is_written_back(zk: ZooKeeper, zk_connect: str) -> None:
     await begin(zk, 3, 1, 2)
     async with elected_controller(zk_connect) as controller:
         assert isinstance(await controller.isr(NAME, (3, 2)), Partition)
@@ -223,8 +221,9 @@ async def test_hm_2_a_replica_that_knows_higher_epochs_than_a_restored_zookeeper
 async def test_hm_2_what_another_term_saw_vanish_is_put_back_with_epochs_that_brokers_accept_though_its_leader_is_dead(
     zk: ZooKeeper, zk_connect: str, what: str
 ) -> None:
-    """The next leader skips LeaderAndIsr where it has seen a higher partition epoch. Nobody would ask for an ISR then,
-    and nobody lead."""
+    """The next leader skips LeaderAndIsr where it has seen a higher partition epoch. No replica would ask for an ISR
+    then, or lead.
+    """
     await begin(zk)
     path = znode_paths.topic("t")
     async with elected_controller(zk_connect) as controller:

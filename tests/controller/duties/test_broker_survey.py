@@ -164,7 +164,7 @@ async def test_hm_1_what_depends_on_a_broker_that_has_just_come_waits_for_its_an
         await eventually(is_known)
         answer = asyncio.create_task(client.call(IncrementalAlterConfigsRequest, request, 1))
         for _ in range(5):
-            await is_known()  # a request that waits keeps others from nothing
+            await is_known()  # a request that waits does not hold up others
         assert not answer.done()
         may_answer.set()
         [result] = (await answer).responses
@@ -282,7 +282,7 @@ async def test_sv_9_a_standby_announces_the_same_as_the_controller(here: Cluster
             await eventually(lambda: are_alike((0, 13)))
 
 
-async def test_sv_9_a_version_that_is_not_announced_any_more_is_answered_all_the_same(here: Cluster) -> None:
+async def test_sv_9_a_version_that_is_no_longer_announced_is_answered_anyway(here: Cluster) -> None:
     async with silent_broker(here.connect), asking(here.bootstrap) as client:
 
         async def is_limited() -> bool:

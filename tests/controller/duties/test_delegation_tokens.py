@@ -52,7 +52,7 @@ async def announced(zk: ZooKeeper) -> list[bytes]:
     return [(await zk.get(f"{CHANGES}/{name}"))[0] for name in sorted(await zk.children(CHANGES))]
 
 
-async def test_sv_10_tokens_go_once_they_have_expired_and_brokers_are_told(
+async def test_sv_10_tokens_go_once_they_have_expired_and_brokers_learn_it(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)

@@ -37,7 +37,7 @@ async def test_sv_4_a_broker_that_needs_producer_ids_when_the_session_ends_asks_
         assert (await zk.get(znode_paths.PRODUCER_ID_BLOCK))[1].version == 2
 
 
-async def test_sv_4_no_producer_id_is_given_out_twice_though_somebody_sets_the_znode_back_and_another_term_begins(
+async def test_sv_4_no_producer_id_is_given_out_twice_though_the_znode_is_set_back_and_another_term_begins(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     path = znode_paths.PRODUCER_ID_BLOCK
@@ -75,6 +75,6 @@ def test_sv_4_the_writes_of_the_znode_count_where_it_says_less() -> None:
     assert [first_free(None, 0), first_free(999, 1), first_free(4999, 1)] == [0, 1000, 5000]
     assert [first_free(None, 3), first_free(999, 3)] == [3000, 3000]
     assert [is_set_back(None, 0), is_set_back(1999, 2), is_set_back(1999, 3), is_set_back(1999, 4)] == [
-        *(False, False, False),  # once somebody has repaired it
+        *(False, False, False),  # once it is repaired
         True,
     ]

@@ -33,7 +33,7 @@ async def in_flight(here: Cluster) -> Mapping[Name, Move]:
     return {(one.topic, one.partition): one for one in found.moves}
 
 
-async def test_240_6_copied_bytes_grow_the_remaining_time_is_right_and_a_completed_move_is_not_told(
+async def test_240_6_copied_bytes_grow_the_remaining_time_is_right_and_a_completed_move_is_not_shown(
     zk_connect: str,
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), sampling=Sampling(interval_s=0.1)) as here:

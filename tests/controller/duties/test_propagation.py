@@ -1,4 +1,4 @@
-"""What each broker is told of a round: its pending requests, in their order."""
+"""What each broker is sent of a round: its pending requests, in their order."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
@@ -121,7 +121,7 @@ async def test_sv_4_a_reload_connects_to_no_broker_before_the_next_round_is_dura
     assert told.channels._channels.keys() == {1, 2, 3, 4}
 
 
-async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_meanwhile(told: Told) -> None:
+async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_in_between(told: Told) -> None:
     lost = not_moving(1, 2, epoch=7)
     told.round((0, not_moving(1, 2, 3, isr=(1, 2), epoch=6)), brokers=(1, 2))
     told.round((0, replace(lost, pending_deletion=(3,))))
@@ -165,7 +165,7 @@ async def test_sv_4_every_broker_is_asked_what_it_holds_of_a_topic_that_others_h
     assert [told.by(one)[0] for one in (1, 2, 3)] == [Review({"t": {0}})] * 3
 
 
-async def test_sv_4_a_broker_that_was_told_to_forget_a_topic_and_left_is_told_again(told: Told) -> None:
+async def test_sv_4_a_broker_that_had_to_forget_a_topic_and_left_is_sent_that_again(told: Told) -> None:
     told.channels.topic_deleted(Topic("gone", None, {0: not_moving(1, 2)}))
     told.round(brokers=(1, 2))
     told.round(brokers=(1, 2, 3))
@@ -174,7 +174,7 @@ async def test_sv_4_a_broker_that_was_told_to_forget_a_topic_and_left_is_told_ag
 
 
 @pytest.mark.parametrize("found_by", ["a watch", "a reload"])
-async def test_hm_2_brokers_are_told_nothing_of_a_topic_that_vanishes_neither_now_nor_when_they_return(
+async def test_hm_2_brokers_are_sent_nothing_about_a_topic_that_vanishes_neither_now_nor_when_they_return(
     told: Told, found_by: str
 ) -> None:
     """Not even to forget it: they would drop the offsets of its groups, and create it again for clients."""
@@ -273,7 +273,7 @@ async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(to
 
 
 @pytest.mark.parametrize("news", ["the topic appeared", "a log dir failed", "the cluster was read again", "lost"])
-async def test_sv_10_a_follower_that_waits_for_its_leader_is_new_whatever_tells_it_of_its_replica_first(
+async def test_sv_10_a_follower_that_waits_for_its_leader_is_new_whichever_request_names_its_replica_first(
     told: Told, news: str
 ) -> None:
     """A broker with a failed log dir refuses any other replica that it has no log of, until it is started again."""
@@ -327,7 +327,7 @@ async def test_sv_4_brokers_learn_that_a_replica_outside_the_isr_is_offline_and_
 
 
 async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keeps_their_logs(told: Told) -> None:
-    """KafkaController.doControlledShutdown. The replica that led until now is told to follow instead."""
+    """KafkaController.doControlledShutdown. The replica that led until now is made to follow instead."""
     topic = told.cluster.topics["t"]
     for index, before in enumerate((not_moving(1, 2), not_moving(2, 1), not_moving(2, 1, isr=(2,)), not_moving(1))):
         topic_writes.put_partition(told.cluster, topic, index, before)

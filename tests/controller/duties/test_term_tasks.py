@@ -81,7 +81,7 @@ async def test_sv_3_duties_begin_in_their_order_some_only_after_the_failover_and
     assert others() == 0
 
 
-async def test_sv_3_a_duty_that_has_not_begun_is_stopped_too_since_somebody_may_wait_for_it() -> None:
+async def test_sv_3_a_duty_that_has_not_begun_is_stopped_too_since_others_may_wait_for_it() -> None:
     term = Term()
     term.start(term.duty("a"))
     await turns()

@@ -41,7 +41,7 @@ async def test_sv_10_an_in_sync_replica_leads_in_place_of_one_whose_log_dir_has_
 
     await eventually(lambda: cluster.has(0, 2, [2]))
     assert await cluster.state(1) == (2, [2])
-    assert await cluster.state(2) == (-1, [1]), "nobody else has the records"
+    assert await cluster.state(2) == (-1, [1]), "no other replica has the records"
     assert await cluster.state(3) == (1, [1, 2, 3]), "its replica is on another dir"
     await eventually(lambda: cluster.shown(0) == [(2, [2], [1])] * 3)
     await eventually(lambda: cluster.shown(2) == [(-1, [1], [1])] * 3)

@@ -72,7 +72,7 @@ async def test_dh_5_a_hold_outlives_the_controller_and_ends_with_the_release(zk:
 async def test_dh_7_after_a_release_the_partition_must_have_the_replicas_of_the_hold(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Somebody else has controlled the cluster meanwhile, and has moved the partition."""
+    """A stock controller has controlled the cluster in between, and has moved the partition."""
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2)})
     await zk.create(znode_paths.REASSIGN_CANCEL, b"")
@@ -98,7 +98,7 @@ async def test_dh_7_after_a_release_the_partition_must_have_the_replicas_of_the_
 async def test_dh_5_a_controller_that_dies_between_any_two_writes_of_a_hold_leaves_each_move_whole(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever comes next starts what is not held, and a hold that is sent again holds the rest."""
+    """The next controller starts what is not held, and a hold that is sent again holds the rest."""
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
     counts = []
@@ -258,7 +258,7 @@ async def test_dh_7_an_entry_that_comes_later_starts_in_place_of_the_one_that_is
 async def test_dh_7_what_is_held_after_an_absence_starts_only_from_the_replicas_that_it_was_queued_at(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Others have moved one partition, and nobody has held anything before."""
+    """Others have moved one partition, and nothing was held before."""
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
     await zk.create(znode_paths.REASSIGN_CANCEL, b"")

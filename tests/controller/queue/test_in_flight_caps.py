@@ -68,7 +68,7 @@ async def test_236_13_a_broker_at_its_cap_delays_only_moves_that_need_it_until_a
     # The third has broker 3 as its leader too; only the first can start, and what concerns neither 1 nor 3.
     await eventually(lambda: world.waits(("held", 1), ("other", 0), ("other", 1)))
     assert await world.alter({("held", 2): (2, 1), ("held", 3): (1,)}) == {("held", 2): OK, ("held", 3): OK}
-    assert await world.waits(("held", 1), ("other", 0), ("other", 1)), "those bring in nobody"
+    assert await world.waits(("held", 1), ("other", 0), ("other", 1)), "those bring in no broker"
     await set_caps(world, per_broker=4)
     await eventually(world.queue_gone)
     assert await world.moving() == set(targets)

@@ -126,7 +126,7 @@ async def test_236_7_the_controller_leaves_an_invalid_queue_alone_until_it_is_co
     await world.zk.create(znode_paths.REASSIGN_QUEUE, data)
     await eventually(lambda: any("nothing of it is done" in record.message for record in caplog.records))
 
-    assert await world.alter({("free", 0): (2, 3)}, queue=True) == {("free", 0): (0, None)}, "nobody else is held up"
+    assert await world.alter({("free", 0): (2, 3)}, queue=True) == {("free", 0): (0, None)}, "no other move is held up"
     await eventually(lambda: world.has(("free", 0, (2, 3))))
     assert (await world.zk.get(znode_paths.REASSIGN_QUEUE))[0] == data
 

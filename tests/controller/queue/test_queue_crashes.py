@@ -1,6 +1,6 @@
 """KIP-236's queue and a controller that dies between any two of its writes.
 
-Every write is a transaction of its own. Whoever comes next finds the znodes as they are and brings all to the end that
+Every write is a transaction of its own. The next controller finds the znodes as they are and brings all to the end that
 the one before was bringing it to.
 """
 
@@ -154,7 +154,7 @@ async def test_236_7_the_next_controller_completes_what_one_left_between_any_two
             if await live_through(world, connect, story, lives):
                 break
         lives += 1
-    assert lives >= 2, "so many transactions can be died between"
+    assert lives >= 2, "how many transactions it can die between"
 
 
 async def test_236_14_the_controller_splits_a_queue_of_the_largest_size_once_and_never_rewrites_all_of_it(

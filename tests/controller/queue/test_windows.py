@@ -40,7 +40,7 @@ async def test_dh_5_moves_wait_for_the_window_also_under_the_next_controller(zk:
     await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
     async with elected_controller(zk_connect) as controller:
         await controller.alter({("t", 2): (1, 3)})
-        assert not controller.cluster.moving, "nobody has told the time yet"
+        assert not controller.cluster.moving, "the time was not judged yet"
         await controller.loop.submit(TimePassed(12 * HOUR))
         await controller.alter({("t", 0): (1, 3), ("t", 1): (2, 1)})
         assert controller.partition("t", 1).replicas == (2, 1), "a new order copies nothing"
@@ -84,7 +84,7 @@ async def test_dh_5_windows_that_change_or_go_hold_at_once(zk: ZooKeeper, zk_con
 
 @pytest.mark.parametrize("text", ["mon-fri 22:00-06:00 Nowhere/Land", "garbage"])
 async def test_dh_5_while_windows_cannot_be_read_no_move_starts(zk: ZooKeeper, zk_connect: str, text: str) -> None:
-    """Somebody has written the znode by hand, or another host knows the zone."""
+    """The znode was written by hand, or another host knows the zone."""
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:

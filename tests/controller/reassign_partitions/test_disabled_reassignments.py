@@ -137,7 +137,7 @@ class Hold(Command[None]):
         self.held = False
 
 
-async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_was_last_configured(
+async def test_236_6_the_answer_whether_reassignments_are_disabled_is_what_was_last_configured(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2)

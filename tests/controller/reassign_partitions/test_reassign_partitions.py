@@ -90,7 +90,7 @@ async def test_i08_the_controller_leaves_an_invalid_batch_alone_until_it_is_corr
     await world.zk.create(znode_paths.REASSIGN_PARTITIONS, data)
     await eventually(lambda: any("nothing of it is done" in record.message for record in caplog.records))
 
-    assert await world.alter({("free", 0): (2, 3)}) == {("free", 0): (0, None)}, "nobody else is held up"
+    assert await world.alter({("free", 0): (2, 3)}) == {("free", 0): (0, None)}, "no other move is held up"
     await eventually(lambda: world.has(("free", 0, (2, 3))))
     assert (await world.zk.get(znode_paths.REASSIGN_PARTITIONS))[0] == data
 

@@ -1,6 +1,6 @@
 """KIP-236's znodes and a controller that dies between any two of its writes.
 
-Whoever comes next finds the znodes as they are and brings all to the end that the one before was bringing it to.
+The next controller finds the znodes as they are and brings all to the end that the one before was bringing it to.
 """
 
 import json
@@ -74,7 +74,7 @@ class Story(NamedTuple):
 
 
 async def lose_the_original_replicas(controller: BareController) -> None:
-    """Somebody removes the original replicas from an entry: its move must not be cancelled."""
+    """The original replicas are removed from an entry: its move must not be cancelled."""
     found = json.loads((await controller.zk.get(znode_paths.REASSIGN_PARTITIONS))[0])
     for entry in found["partitions"]:
         if (entry["topic"], entry["partition"]) == ("a", 0):

@@ -158,7 +158,7 @@ async def test_236_10_moves_then_requests_then_a_batch_continue_however_often_th
 async def test_236_8_a_request_does_not_start_a_move_again_after_a_client_has_cancelled_it(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The request is deleted before anybody gets an answer."""
+    """The request is deleted before a client gets an answer."""
 
     async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
         cancelled = False

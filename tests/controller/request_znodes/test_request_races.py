@@ -1,4 +1,4 @@
-"""Request znodes that somebody changes while the controller works on them, and requests that always fail."""
+"""Request znodes that others change while the controller works on them, and requests that always fail."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -135,7 +135,7 @@ async def test_236_8_a_request_that_always_fails_delays_no_other(
     assert await zk.children(znode_paths.REASSIGNMENT_REQUESTS) == [bad]
     async with elected_controller(zk_connect) as successor:
         await successor.start_requests()
-    assert await records(zk) == {A0, B0}, "whoever comes next tries again"
+    assert await records(zk) == {A0, B0}, "the next controller tries again"
 
 
 async def test_236_8_a_request_that_the_controller_may_not_read_delays_no_other(

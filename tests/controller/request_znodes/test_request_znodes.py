@@ -91,7 +91,7 @@ async def test_236_8_requests_start_in_the_order_of_their_sequence_numbers(world
 
 
 async def test_236_8_requests_start_in_the_order_of_their_creation_past_the_largest_number_too(world: Cluster) -> None:
-    """ZooKeeper's sequence goes on with -2147483648; somebody may have made a name by hand."""
+    """ZooKeeper's sequence goes on with -2147483648; a name may have been made by hand."""
     await world.stop_server()
     await world.zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
     names = ("request_2147483646", "request_2147483647", "request_-2147483648", "request_-2147483647", "by-0000000001")
@@ -157,7 +157,7 @@ async def test_236_8_the_controller_leaves_znodes_without_a_number_and_those_tha
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
 
     await eventually(lambda: count_log_lines(caplog, name, "it is done, and cannot be deleted"))
-    assert (await world.zk.get(znode_paths.reassignment_request(name)))[0] == b"", "nobody takes it up again"
+    assert (await world.zk.get(znode_paths.reassignment_request(name)))[0] == b"", "it is not taken up again"
     assert await requests(world) == [name, "request_1"]
     assert await world.moving() == {("held", 0)}
     assert await world.alter({("held", 0): None}) == {("held", 0): (0, None)}

@@ -75,7 +75,7 @@ async def test_236_9_an_adding_replica_that_leads_stays_leader_until_the_new_tar
     assert await isr_is(world, 1, 2)
     await world.stop_server()
     await world.start_server()
-    assert await moving(world) == ([4, 5, 1, 2], [4, 5], [1, 2]), "whoever comes next knows that it is still needed"
+    assert await moving(world) == ([4, 5, 1, 2], [4, 5], [1, 2]), "the next controller knows that it is still needed"
     assert await world.led_by(NAME, 2)
 
     await world.release("held")

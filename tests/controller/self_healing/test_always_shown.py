@@ -74,7 +74,7 @@ async def test_dh_3_a_failed_log_dir_is_shown_until_it_holds_nothing_whatever_it
         assert (await healing.healer.status()).log_dirs == []
 
 
-async def test_dh_3_a_failed_log_dir_that_holds_nothing_is_shown_no_more_though_its_broker_has_not_answered_for_all(
+async def test_dh_3_a_failed_log_dir_that_holds_nothing_is_no_longer_shown_though_its_broker_has_not_answered_for_all(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """As a stock broker that has registered before there were topics, and stops no replica on its lost log dir."""
@@ -148,7 +148,7 @@ def replace_cost(one: BrokerRepair) -> BrokerRepair:
     return BrokerRepair(one.broker, one.waiting, one.moving, one.is_back, one.unapproved)
 
 
-async def test_dh_1_a_broker_that_comes_back_is_shown_no_more_and_its_next_loss_has_its_own_time(
+async def test_dh_1_a_broker_that_comes_back_is_no_longer_shown_and_its_next_loss_has_its_own_time(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
@@ -222,7 +222,7 @@ async def test_dh_1_a_new_controller_does_not_say_that_a_broker_was_lost_when_it
         await controller.read_admin_znodes()
         healing = HealingController(controller, now=9 * MINUTE)
         await healing.diagnose()
-        assert (await healing.healer.status()).gone == [GoneBroker(7, None, 0, 1)], "nobody knows since when"
+        assert (await healing.healer.status()).gone == [GoneBroker(7, None, 0, 1)], "it is not known since when"
         assert healing.healer.last_diagnosed.alerted == 0, "it may just be coming back"
         await healing.diagnose(after_ms=MINUTE)
         assert (await healing.healer.status()).gone == [GoneBroker(7, None, 0, 1)]

@@ -163,7 +163,7 @@ async def test_dh_8_a_controller_that_dies_between_any_two_writes_starts_nothing
         assert lives > 3, "there is something to die in"
 
 
-async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_and_in_a_dry_run(
+async def test_dh_8_what_a_repair_costs_is_shown_before_and_after_it_is_queued_and_in_a_dry_run(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """Three replicas of 6 MB each, at 1 MB/s for each broker."""
@@ -184,7 +184,7 @@ async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_an
         assert healing.samples == 2, "somebody has looked"
         healing.now += 90_000
         await healing.healer.ask_for_sizes()
-        assert healing.samples == 2, "nobody looks any more"
+        assert healing.samples == 2, "no one looks any longer"
         [lost] = (await healing.healer.status()).failed
         assert lost.cost == RepairCost(18_000_000, 6000)
         assert await controller.alter({("a", 0): (5, 1)}) == {("a", 0): None}

@@ -131,7 +131,7 @@ async def test_46_6_the_brake_ends_when_a_diagnosis_finds_that_a_lost_broker_has
 async def test_46_6_a_new_controller_does_not_go_on_with_a_repair_while_too_many_brokers_are_gone(
     zk: ZooKeeper, zk_connect: str, gone: tuple[int, ...]
 ) -> None:
-    """ZooKeeper took the sessions of brokers and controller alike: nobody has noted the failures."""
+    """ZooKeeper took the sessions of brokers and controller alike: no controller has noted the failures."""
     await put(zk, {**SIX, ("b", 0): (4, 5)}, brokers=(1, 2, 4, 5))
     async with elected_controller(zk_connect) as controller:
         await repair_one_at_a_time(zk, controller)

@@ -43,7 +43,7 @@ async def test_46_1_a_new_controller_knows_since_when_a_broker_has_failed(zk: Zo
         await look(controller, 1000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
         await look(controller, 2000)
-        assert len(controller.zk.transactions) == 1, "what stands is not written again"
+        assert len(controller.zk.transactions) == 1, "what is there is not written again"
 
     async with elected_controller(zk_connect) as successor:
         await look(successor, 5000)
@@ -90,8 +90,8 @@ async def test_46_1_garbage_in_a_failure_znode_is_ignored(zk: ZooKeeper, zk_conn
     created = (await zk.get(f"{znode_paths.FAILED_BROKERS}/3"))[1].ctime
     async with elected_controller(zk_connect) as controller:
         failed = controller.cluster.failed
-        assert (failed[3], failed[99]) == (created, 5), "its creation tells the time as well"
-        assert 0 <= failed[4] - created < 60_000, "nobody means that time"
+        assert (failed[3], failed[99]) == (created, 5), "its creation time serves as well"
+        assert 0 <= failed[4] - created < 60_000, "no writer means that time"
         await look(controller, created + 1000)
         assert sorted(await zk.children(znode_paths.FAILED_BROKERS)) == ["3", "seven"], "4 and 99 hold nothing"
 

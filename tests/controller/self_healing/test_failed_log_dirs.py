@@ -92,7 +92,7 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         await controller.check()
 
 
-async def test_dh_8_what_the_repair_of_a_failed_log_dir_copies_is_told_before_it_is_queued(
+async def test_dh_8_what_the_repair_of_a_failed_log_dir_copies_is_shown_before_it_is_queued(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, WHERE, ALL)

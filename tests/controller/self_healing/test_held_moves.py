@@ -1,4 +1,4 @@
-"""Repairs of partitions whose waiting move somebody holds."""
+"""Repairs of partitions whose waiting move is held."""
 
 import pytest
 

@@ -44,7 +44,7 @@ async def test_dh_1_a_broker_is_lost_although_moves_wait_that_would_empty_it(zk:
 async def test_dh_1_the_repair_carries_out_what_waits_where_its_brokers_are_there(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Their senders get what they asked for, so `submit` goes on; and nobody plans these partitions twice."""
+    """Their senders get what they asked for, so `submit` goes on; and these partitions are not planned twice."""
     await put(zk, {**DRAINED, ("a", 3): (7, 1), ("a", 4): (7, 2)}, brokers=(1, 2, 4, 7))
     async with elected_controller(zk_connect) as controller:
         healing = await drained(zk, controller)
@@ -128,7 +128,7 @@ async def test_dh_1_what_a_planned_repair_does_not_have_is_repaired_next_and_not
         assert [name for name, _ in healing.new_events()].count("heal.noticed") == 1
 
 
-async def test_dh_1_a_repair_does_not_carry_out_what_somebody_has_withdrawn_since_it_was_planned(
+async def test_dh_1_a_repair_does_not_carry_out_what_was_withdrawn_since_it_was_planned(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """a-0 was to have one replica, and is not any more; a-1 is to go elsewhere by now."""

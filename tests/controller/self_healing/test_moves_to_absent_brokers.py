@@ -1,4 +1,4 @@
-"""Self-healing (KIP-46) beside moves of others that wait for a broker: it repairs what a failed broker held."""
+"""Self-healing (KIP-46) while moves of others wait for a broker: it repairs what a failed broker held."""
 
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, RPC
@@ -54,7 +54,7 @@ async def test_46_3_a_failed_original_replica_is_repaired_although_a_move_to_an_
         assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=1, moving=0)], "of broker 3, not 99"
 
 
-async def test_46_7_the_repair_beside_a_move_to_an_absent_broker_is_dropped_when_the_failed_broker_returns(
+async def test_46_7_the_repair_next_to_a_move_to_an_absent_broker_is_dropped_when_the_failed_broker_returns(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (1, 3)}, brokers=(1, 2))

@@ -57,7 +57,9 @@ async def test_46_3_an_order_to_heal_names_the_partitions_that_the_queue_has_ref
         assert all("too long to wait in the queue" in reason for reason in repair.left_out.values())
 
 
-async def test_46_2_an_order_to_heal_a_broker_that_bounces_meanwhile_is_refused(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_46_2_an_order_to_heal_a_broker_that_bounces_in_between_is_refused(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
     await put(zk)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)

@@ -1,4 +1,4 @@
-"""What operators are told of repairs (KIP-46): who asked for their moves, how many there are, and what has to stay."""
+"""What operators learn of repairs (KIP-46): who asked for their moves, how many there are, and what has to stay."""
 
 import pytest
 
@@ -88,7 +88,7 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
 
 
 async def test_46_6_a_pause_is_in_the_metrics_while_no_broker_is_lost(zk: ZooKeeper, zk_connect: str) -> None:
-    """Otherwise nobody learns of a forgotten one before a repair is due."""
+    """Otherwise no operator learns of a forgotten one before a repair is due."""
     await put(zk, brokers=(1, 2, 3, 4))
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, paused=True))

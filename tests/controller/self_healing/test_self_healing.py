@@ -179,7 +179,7 @@ async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when
         assert await controller.alter({("a", 0): (4, 1)}) == {("a", 0): None}
         await healing.diagnose(after_ms=PREPARE_MS // 2)
         assert (healing.samples, set(queued(controller))) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
-        assert targets(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
+        assert targets(controller)["a", 0] == (4, 1), "what an operator has done since stays"
         assert await failed(zk) == ["3"], "it holds a replica until that move has ended"
         await controller.caught_up(("a", 0))
         await healing.diagnose()

@@ -1,4 +1,4 @@
-"""Brokers with a policy for new topics or for configs: the server, which cannot run it, refuses or is told not to."""
+"""Brokers with a policy for new topics or for configs: the server, which cannot run it, refuses, or is set not to."""
 
 from collections.abc import Mapping
 from pathlib import Path

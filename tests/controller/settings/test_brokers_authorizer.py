@@ -1,4 +1,4 @@
-"""A server without an authorizer does not let anybody do what the brokers' authorizer refuses."""
+"""A server without an authorizer does not allow what the brokers' authorizer refuses."""
 
 import asyncio
 import logging
@@ -61,7 +61,7 @@ async def test_hm_6_a_server_that_learns_of_the_brokers_authorizer_ends_its_term
         assert await codes(here) <= DENIED
         metadata = await here.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), 8)
         assert list(metadata.topics) == [], "it does not even show what there is"
-        assert (await here.ask(ApiVersionsRequest(), 0)).error_code == 0, "nobody needs a right for that"
+        assert (await here.ask(ApiVersionsRequest(), 0)).error_code == 0, "no right is needed for that"
         assert await here.zk.exists(znode_paths.topic("t")) is not None
         assert await here.zk.exists(znode_paths.topic("new")) is None
     (told,) = [one for one in caplog.messages if one.startswith("standing by, and refusing all that needs a right")]
@@ -73,7 +73,7 @@ async def _is_given_back(here: Cluster) -> bool:
     return await here.zk.exists(znode_paths.CONTROLLER) is None
 
 
-async def test_hm_6_a_setting_lets_anybody_in_all_the_same(zk_connect: str) -> None:
+async def test_hm_6_a_setting_lets_every_client_in_anyway(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1,), broker_configs=SECURED, refuses_without_authorizer=False) as here:
         await here.create_topic("t", {0: [1]})
         assert await codes(here) == {0}

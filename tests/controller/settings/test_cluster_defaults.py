@@ -56,7 +56,7 @@ async def register(here: Cluster, port: int, broker: int = OTHER) -> None:
 
 
 def scripted(code: int, text: str | None) -> ScriptedBroker:
-    """A broker that answers so where it is asked about configs."""
+    """A broker that gives this answer where it is asked about configs."""
     broker = ScriptedBroker({**NEWEST, ApiKey.INCREMENTAL_ALTER_CONFIGS: 1, ApiKey.DESCRIBE_CONFIGS: 4})
 
     def answer(body: object) -> object:

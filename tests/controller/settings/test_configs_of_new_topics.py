@@ -1,4 +1,4 @@
-"""The configs of topics that others create. Nobody announces them: brokers do not for internal topics."""
+"""The configs of topics that others create. Brokers do not announce those of internal topics."""
 
 import asyncio
 from collections.abc import AsyncIterator

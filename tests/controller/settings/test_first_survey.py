@@ -114,7 +114,7 @@ async def test_sv_4_configs_that_a_policy_may_forbid_are_not_changed_before_the_
         assert await here.described("log.retention.ms") is None
 
 
-async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_what_needs_them_is_refused(
+async def test_sv_10_brokers_that_refuse_to_report_their_settings_are_named_and_what_needs_them_is_refused(
     zk_connect: str, survey: Survey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
@@ -152,7 +152,7 @@ async def test_sv_10_a_request_waits_no_longer_than_its_timeout(zk_connect: str,
         assert (await create(here, timeout_ms=0))[0] == RequestTimedOut.code
 
 
-async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_and_changing_configs(
+async def test_sv_10_brokers_that_are_silent_keep_no_client_from_creating_topics_and_changing_configs(
     zk_connect: str, survey: Survey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)

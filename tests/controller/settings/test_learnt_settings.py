@@ -190,7 +190,7 @@ async def lets_lease(here: Cluster) -> bool:
     return not await refuses_leases(here)
 
 
-async def test_mg_3_a_migration_that_the_loop_could_not_take_is_told_again_and_then_no_more() -> None:
+async def test_mg_3_a_migration_that_the_loop_could_not_take_is_sent_again_and_then_no_longer() -> None:
     migrating, told = frozenset({1}), list[BrokerSettingsLearnt]()
     soft = SimpleNamespace(broker_settings=BrokerSettings(), migrating=migrating)
 

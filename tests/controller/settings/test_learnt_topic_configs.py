@@ -1,4 +1,6 @@
-"""What brokers have told of themselves decides which configs a topic may have, and what DescribeConfigs shows of it."""
+"""What brokers have reported of themselves decides which configs a topic may have, and what DescribeConfigs shows of
+it.
+"""
 
 from typing import Any
 
@@ -29,7 +31,9 @@ async def described(here: Cluster, topic: str, name: str) -> tuple[str, int, lis
     return one.value, one.config_source, [(s.name, s.value, s.source) for s in one.synonyms]
 
 
-async def test_hm_1_a_topic_with_remote_storage_needs_brokers_that_have_told_of_tiered_storage(zk_connect: str) -> None:
+async def test_hm_1_a_topic_with_remote_storage_needs_brokers_that_have_reported_tiered_storage(
+    zk_connect: str,
+) -> None:
     async with cluster(zk_connect, brokers=(1, 2), broker_configs=TIERED) as here:
         await eventually(lambda: is_created(here))
         here.broker_configs = {}
@@ -42,7 +46,7 @@ async def test_hm_1_a_topic_with_remote_storage_needs_brokers_that_have_told_of_
 
 
 async def is_created(here: Cluster) -> bool:
-    """Until each broker that has registered has told, it is refused."""
+    """Until each broker that has registered has answered, it is refused."""
     one = await create(here, "remote", REMOTE)
     assert one.error_code in (0, INVALID_CONFIG)
     assert one.error_code == 0 or "is not known to be enabled" in one.error_message

@@ -131,7 +131,7 @@ KRAFT = b'{"version":2,"brokerid":3000,"timestamp":"17","kraftControllerEpoch":4
 
 
 async def names(here: Cluster, broker: int) -> bool:
-    """Whether this server names that broker as the controller, and nobody else."""
+    """Whether this server names that broker as the controller, and no other."""
     metadata = await here.ask(MetadataRequest(topics=None), 9)
     described = await here.ask(DescribeClusterRequest(include_cluster_authorized_operations=False), 0)
     return bool(metadata.controller_id == described.controller_id == broker)
@@ -161,7 +161,7 @@ async def test_mg_3_when_kraft_takes_the_controllership_the_server_resigns_and_n
         assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"9"
 
 
-async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kraft_mode_and_names_the_live_ones(
+async def test_mg_3_a_standby_remembers_the_brokers_that_no_longer_register_in_kraft_mode_and_names_the_live_ones(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """Broker 1 says that 2 is gone, and that 4 has come, and still takes this server for a broker: that is none."""
@@ -182,7 +182,7 @@ async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kra
     async with served(zk_connect, None) as here:
 
         async def named() -> tuple[bool, dict[int, tuple[str, int]]]:
-            """Whether a broker stands for the controller, and who is named."""
+            """Whether a broker is named in place of the controller, and which one."""
             found = await here.ask(MetadataRequest(topics=None), 9)
             nodes = {one.node_id: (one.host, one.port) for one in found.brokers}
             return found.controller_id in nodes.keys() - {1000}, {id_: at for id_, at in nodes.items() if id_ != 1000}
@@ -198,7 +198,7 @@ async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kra
         assert await named() == (True, there)
         await broker.stop()
         await zk.create(znode_paths.broker(3), encode_broker([endpoint], 0), ephemeral=True)
-        await eventually(lambda: is_named(named, {1, 2, 3, 4}))  # nobody answers: all that were seen
+        await eventually(lambda: is_named(named, {1, 2, 3, 4}))  # no broker answers: all that were seen
 
 
 async def is_named(named: Callable[[], Awaitable[tuple[bool, dict[int, tuple[str, int]]]]], ids: set[int]) -> bool:
@@ -356,7 +356,7 @@ async def test_dh_7_a_mark_that_the_acl_closes_costs_no_term_and_its_consequence
         await eventually(lambda: is_moving(zk))
 
 
-async def test_mg_3_a_standby_that_may_not_note_that_kraft_controls_the_cluster_stands_by_all_the_same(
+async def test_mg_3_a_standby_that_may_not_note_that_kraft_controls_the_cluster_is_a_standby_anyway(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await queued(zk, zk_connect)

@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 
 class FollowedContext:
-    """In the place of a context for ZooKeeper: none, and whether its files are followed."""
+    """Instead of a context for ZooKeeper: none, and whether its files are followed."""
 
     context = None
     loaded = SimpleNamespace(own=(), twin=SimpleNamespace(trusted=()))

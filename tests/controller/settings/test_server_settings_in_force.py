@@ -1,4 +1,4 @@
-"""Settings of all servers: who changes them, which value counts, what holds while nobody can read them."""
+"""Settings of all servers: who changes them, which value counts, what holds while they cannot be read."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def standby(world: Cluster) -> AsyncIterator[RpcClient]:
-    """A client of one more server, which stands by."""
+    """A client of one more server, a standby."""
     config = ServerConfig(
         zookeeper_connect=world.connect, listeners=world.listeners, server_id=1001, takeover=Takeover.VACANT
     )
@@ -123,7 +123,7 @@ async def test_hm_1_the_servers_settings_go_before_the_brokers_defaults_and_thes
         assert await grows(False)
         assert await shown(world, ALLOWED) == ("false", 2)
         assert await world.incremental(ALLOWED, None) == 0
-        assert await grows(True), "what stands among the defaults holds again"
+        assert await grows(True), "what is among the defaults holds again"
         await world.stop_server()
         await world.start_server()
         assert await grows(True)
@@ -155,7 +155,7 @@ async def test_hm_1_the_move_changes_nothing_that_holds_and_is_made_by_any_serve
 async def test_hm_1_while_the_settings_cannot_be_read_no_move_and_no_repair_starts_and_cancels_go_through(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They may say that none shall start."""
+    """They may say that none may start."""
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller.telemetry")
     assert await world.alter({("held", 0): (3, 4)}) == {("held", 0): MOVED}
     await world.zk.create(znode_paths.SETTINGS, GARBAGE)

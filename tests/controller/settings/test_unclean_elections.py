@@ -59,7 +59,7 @@ async def test_sv_4_where_the_clusters_default_allows_them_all_topics_get_leader
     await eventually(lambda: has(here, a=[2, 2], b=[2, 2]))
 
 
-async def test_sv_4_other_configs_elect_nobody_uncleanly(here: Cluster) -> None:
+async def test_sv_4_other_configs_elect_no_leader_uncleanly(here: Cluster) -> None:
     await here.configure("topics", "a", {"retention.ms": "1", UNCLEAN: "false"})
     await here.configure("brokers", "<default>", {RATE: "2"})
     assert await here.incremental(UNCLEAN, "false") == 0

@@ -229,7 +229,7 @@ async def test_sv_11_answers_of_a_standby_are_as_documented(zk_connect: str, tmp
         assert api.untold("Problem", "Events", "SilentServer") == set()
 
 
-async def test_sv_11_answers_beside_a_stock_controller_and_without_a_controller_are_as_documented(
+async def test_sv_11_answers_next_to_a_stock_controller_and_without_a_controller_are_as_documented(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await controlled_by_a_broker(zk)

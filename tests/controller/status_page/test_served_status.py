@@ -39,7 +39,7 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def test_sv_11_the_api_tells_what_the_controller_does_and_a_standby_where_it_is(
+async def test_sv_11_the_api_shows_what_the_controller_does_and_a_standby_where_it_is(
     world: Cluster, zk_connect: str, tmp_path: Path
 ) -> None:
     at = world.metrics_address
@@ -233,7 +233,7 @@ async def test_sv_11_answers_carry_a_strict_policy_and_wrong_parameters_are_name
     assert (await get(at, "/api/v1/stream", "HEAD")).headers["content-type"] == "text/event-stream"
 
 
-async def test_sv_11_any_partition_is_found_and_brokers_tell_how_full_their_disks_are(world: Cluster) -> None:
+async def test_sv_11_any_partition_is_found_and_brokers_show_how_full_their_disks_are(world: Cluster) -> None:
     at = world.metrics_address
     await world.create_topic("held", {0: (2, 1), 1: (3, 2)}, held=True)
     await world.create_topic("held-0", {0: (1, 2)})
@@ -261,7 +261,7 @@ async def test_sv_11_any_partition_is_found_and_brokers_tell_how_full_their_disk
     assert all(disk["failed"] == [] and disk["at"] > 0 for disk in disks.values())
 
 
-async def test_sv_11_without_authentication_the_page_tells_counts_alone(zk_connect: str, tmp_path: Path) -> None:
+async def test_sv_11_without_authentication_the_page_shows_only_counts(zk_connect: str, tmp_path: Path) -> None:
     async with cluster(
         zk_connect, brokers=(1, 2, 3), metrics=True, sampling=SAMPLING, event_log=tmp_path / "events"
     ) as world:

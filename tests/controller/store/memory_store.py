@@ -1,6 +1,6 @@
 """A store in memory, as one in front of a log would be: a round is one record, and every controller replays the log.
 
-The log refuses a writer of an older epoch, and a record that depends on what somebody else has changed. A record that
+The log refuses a writer of an older epoch, and a record that depends on what others have changed. A record that
 is written once more, since its answer was lost, is found by its number.
 """
 
@@ -65,7 +65,7 @@ class Log:
         return self._last
 
     def others(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
-        """Somebody else gives a partition other replicas."""
+        """Others give a partition other replicas."""
         topic = self.cluster.topics[name.topic]
         topic.version += 1
         value = replace(topic.partitions[name.partition], replicas=replicas)
@@ -254,7 +254,7 @@ def _replay(cluster: Cluster, view: RoundView, written: replay.Durable, epoch: i
 
 
 def _check_versions(stored: Cluster, known: Cluster, view: RoundView) -> None:
-    """Raises ReloadNeeded where somebody else has changed what this round changes."""
+    """Raises ReloadNeeded where others have changed what this round changes."""
     for name in view.partitions:
         topic, was = stored.topics.get(name.topic), known.topics.get(name.topic)
         if topic is None or was is None or (topic.created, topic.version) != (was.created, was.version):

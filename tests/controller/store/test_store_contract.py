@@ -186,7 +186,7 @@ async def test_sv_3_a_controller_that_was_replaced_unnoticed_commits_nothing(wor
     assert not partition(loaded).is_moving
 
 
-async def test_hm_2_a_round_that_somebody_elses_write_has_outdated_changes_nothing_until_it_is_decided_again(
+async def test_hm_2_a_round_that_a_write_of_others_has_outdated_changes_nothing_until_it_is_decided_again(
     world: World,
 ) -> None:
     store, cluster, _ = await world.elect()
@@ -225,7 +225,7 @@ async def test_236_14_a_round_without_room_names_its_topic_and_changes_nothing(w
     assert image((await whole_world.elect()).cluster) == image(cluster)
 
 
-async def test_236_14_each_problem_of_the_queue_is_told_once(whole_world: WholeWorld) -> None:
+async def test_236_14_each_problem_of_the_queue_is_reported_once(whole_world: WholeWorld) -> None:
     store, cluster, _ = await whole_world.elect()
     assert store.problems() == []
     await whole_world.break_queue()
@@ -334,7 +334,7 @@ async def test_sv_3_and_455_9_whichever_write_a_controller_dies_at_the_next_one_
     assert lives >= 1, "there was a write to die at"
 
 
-async def test_hm_2_a_command_is_decided_again_on_what_somebody_else_has_written_and_answered_once(
+async def test_hm_2_a_command_is_decided_again_on_what_others_have_written_and_answered_once(
     world: World,
 ) -> None:
     elected = await world.elect()

@@ -37,7 +37,7 @@ class Elected(NamedTuple):
 
 
 class World(Protocol):
-    """One store with brokers 1 to 4 and these topics, all replicas in sync. The methods stand for what others do.
+    """One store with brokers 1 to 4 and these topics, all replicas in sync. The methods do what others do.
 
     leads   the store keeps leaders and ISRs; otherwise they are the cluster's, and stay as they were seen
     """
@@ -53,14 +53,14 @@ class World(Protocol):
 
 class WholeWorld(World, Protocol):
     """One in which the controller keeps topics too, and others write its queue. In front of KRaft topics are the
-    cluster's own, and so is the room that they have; a queue in the state log is written by nobody else."""
+    cluster's own, and so is the room that they have; only the server writes a queue in the state log."""
 
     async def break_queue(self) -> None:
-        """Put into the queue what nobody can understand."""
+        """Put into the queue what cannot be understood."""
         ...
 
     def allow(self, most: int) -> None:
-        """From now on a topic has room for so many bytes."""
+        """From now on a topic has room for this many bytes."""
         ...
 
 

@@ -59,7 +59,7 @@ def test_sv_7_events_are_read_from_any_number_on_in_answers_of_a_bounded_size(lo
     one = len(lines(500, 501)) - 1
     page = log.read(500, 3 * one)
     assert ([json.loads(event)["seq"] for event in page.events], page.next_seq) == ([500, 501, 502], 503)
-    assert numbers(log, 500, 0) == [500], "at least one, or nobody could ever go on"
+    assert numbers(log, 500, 0) == [500], "at least one, or no reader could ever go on"
     assert log.read(1000, 100) == ([], 1000, 0, 0)
     assert log.read(10**9, 100) == ([], 1000, 0, 0), "what has not happened yet"
     assert log.read(-1, 100) == ([], 1000, 0, 0)
@@ -420,7 +420,7 @@ async def test_sv_7_refusals_beyond_a_rate_are_counted_and_decisions_are_all_kep
     assert not any(b"refused" in path.read_bytes() for path in tmp_path.glob("events-*"))
 
 
-async def test_sv_7_what_was_left_out_is_told_while_the_server_runs(
+async def test_sv_7_what_was_left_out_is_reported_while_the_server_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_recorder, "REPORT_MS", 1)

@@ -117,7 +117,7 @@ async def throttle(world: Cluster, rate: int, **others: str) -> None:
 
 
 async def copied(address: str, to: dict[int, int], out_of: dict[int, int], brokers: tuple[int, ...]) -> bool:
-    """Whether moves have copied so many bytes to and from brokers, and none to and from the others."""
+    """Whether moves have copied these bytes to and from brokers, and none to and from the others."""
     found = await scraped(address)
     return [values(found, name) for name in COPIED] == [
         {(str(broker),): told.get(broker, 0) for broker in brokers} for told in (to, out_of)
@@ -215,7 +215,7 @@ async def was_elected(address: str) -> bool:
 
 
 async def figures_are_right(address: str) -> bool:
-    """One move of SIZE bytes that stands still; broker 4 is away; caps, throttles and the switch as configured."""
+    """One move of SIZE bytes that makes no progress; broker 4 is away; caps, throttles and the switch as configured."""
     found = await scraped(address)
     assert values(found, "broker_throttle_bytes_per_second") == {
         **{("1", "none", "leader"): -1, ("2", "config", "leader"): 12345, ("3", "none", "leader"): -1},

@@ -6,8 +6,8 @@ from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNot
 from tests.core.build import cluster, write
 
 
-def test_dh_2_a_list_of_cordoned_brokers_that_cannot_be_read_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Somebody has written it into ZooKeeper: a server would have refused it."""
+def test_dh_2_a_list_of_cordoned_brokers_that_cannot_be_read_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It was written into ZooKeeper: a server would have refused it."""
     notices, here = SettingsNotices(), cluster(live=(1,))
     write(here, settings={"cordoned.brokers": "2,five"})
     notices.check(here)

@@ -140,7 +140,7 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("said", BAD_ANSWERS)
-async def test_dh_8_an_attempt_that_fails_is_told_once_and_repeated_with_the_same_id_until_it_is_taken(
+async def test_dh_8_an_attempt_that_fails_is_logged_once_and_repeated_with_the_same_id_until_it_is_taken(
     said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -183,7 +183,7 @@ def brokers(receiver: Receiver) -> list[int]:
     return [one["event"]["broker"] for request in receiver.requests for one in request.document["events"]]
 
 
-async def test_dh_8_a_flood_of_events_is_bounded_told_in_few_bodies_and_says_how_many_were_dropped() -> None:
+async def test_dh_8_a_flood_of_events_is_bounded_sent_in_few_bodies_and_says_how_many_were_dropped() -> None:
     count = MOST_EVENTS + 2_000
     async with receiving() as receiver:
         receiver.answer = hangs
@@ -224,7 +224,7 @@ async def test_dh_8_a_body_that_is_refused_and_events_that_are_too_old_are_dropp
     assert "it did not take them within 1 s" in caplog.text
 
 
-async def test_dh_8_what_waits_at_the_end_gets_a_short_time_and_the_next_start_tells_the_rest_under_the_same_ids(
+async def test_dh_8_what_waits_at_the_end_gets_a_short_time_and_the_next_start_sends_the_rest_under_the_same_ids(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with receiving() as receiver:
@@ -251,7 +251,7 @@ async def test_dh_8_what_waits_at_the_end_gets_a_short_time_and_the_next_start_t
     assert "private" not in (tmp_path / "webhooks.json").read_text()
 
 
-async def test_dh_8_what_is_too_old_at_the_next_start_is_counted_and_said(
+async def test_dh_8_what_is_too_old_at_the_next_start_is_counted_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with receiving() as receiver:
@@ -265,7 +265,7 @@ async def test_dh_8_what_is_too_old_at_the_next_start_is_counted_and_said(
     assert "webhooks do not get 2 events of the last run: too old" in caplog.text
 
 
-async def test_dh_8_a_process_that_was_killed_before_a_receiver_took_an_event_tells_it_after_its_next_start(
+async def test_dh_8_a_process_that_was_killed_before_a_receiver_took_an_event_sends_it_after_its_next_start(
     tmp_path: Path,
 ) -> None:
     """Nothing is closed: the files are as a kill leaves them."""
@@ -341,7 +341,7 @@ async def test_dh_8_a_receiver_is_found_by_its_name(monkeypatch: pytest.MonkeyPa
         await taken(receiver)
 
 
-def test_dh_8_events_to_tell_are_chosen_by_name_and_an_unknown_one_is_answered_with_all() -> None:
+def test_dh_8_events_to_send_are_chosen_by_name_and_an_unknown_one_is_answered_with_all() -> None:
     assert kinds(["heal.*"]) == {name for name in catalogue.EVENTS if name.startswith("heal.")}
     assert kinds(["default", "move.completed"]) > {
         "broker.lost",

@@ -34,7 +34,8 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 async def recorded(world: Cluster, after: int = 0) -> list[RecordedEvent]:
     """Events with the partition or topic that they are about, and who asked. `moves.done` is no decision: a sample
-    tells it, on a slow machine in the midst of them."""
+    reports it, on a slow machine in the midst of them.
+    """
     found = []
     for event in (await world.events())[after:]:
         if event["event"] == catalogue.MOVES_DONE:

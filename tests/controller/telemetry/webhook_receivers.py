@@ -1,5 +1,6 @@
-"""A receiver of webhooks on loopback that does what it is told, byte by byte; and the check of a signature that knows
-nothing of ours."""
+"""A receiver of webhooks on loopback that answers as the test says, byte by byte; and the check of a signature that
+knows nothing of ours.
+"""
 
 import asyncio
 import base64

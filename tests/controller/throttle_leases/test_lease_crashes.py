@@ -1,7 +1,7 @@
 """Throttle leases and a controller that dies between any two writes (236-11).
 
-Every group of writes is a transaction of its own. Whoever comes next leaves throttles where moves need them and
-nowhere else, and what stood before stands after all of them.
+Every group of writes is a transaction of its own. The next controller leaves throttles where moves need them and
+nowhere else, and what was set before is set after all of them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -50,7 +50,7 @@ CLEARED: Configs = {
     **BEFORE,
     ("topics", "a"): {"retention.ms": "1", LEADER_REPLICAS: "9:1", FOLLOWER_REPLICAS: "1:99"},
 }
-"""After a cancel, with throttles of the stock tool besides: entries of other replicas than the cancelled ones stay."""
+"""After a cancel, with throttles of the stock tool as well: entries of other replicas than the cancelled ones stay."""
 
 
 async def current_configs(zk: ZooKeeper) -> Configs:
@@ -213,7 +213,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_le
             if await live_through(world, connect, story, lives):
                 break
         lives += 1
-    assert lives >= 2, "so many transactions can be died between"
+    assert lives >= 2, "how many transactions it can die between"
 
 
 async def test_236_11_lists_too_large_for_zookeeper_are_refused_and_nothing_is_half_done(

@@ -1,4 +1,4 @@
-"""Throttle leases while somebody else changes the same configs (236-11)."""
+"""Throttle leases while others change the same configs (236-11)."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -77,7 +77,7 @@ async def put_two_topics(zk: ZooKeeper) -> None:
 
 
 class Refusing:
-    """Stands before a controller's writes, and refuses those of a znode until they are allowed."""
+    """Refuses a controller's writes of a znode until they are allowed."""
 
     def __init__(self, store: ZooKeeperStore, path: str) -> None:
         self._really = store.write_together

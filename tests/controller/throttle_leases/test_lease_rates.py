@@ -165,10 +165,10 @@ async def migration_begins(controller: BareController) -> None:
     await controller.loop.submit(BrokerSettingsLearnt(KAFKA_DEFAULTS, MIGRATING))
 
 
-async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_that_stand_end(
+async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_the_present_ones_end(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Nobody would end them there. A rollback lets them be given again."""
+    """Nothing would end them there. A rollback lets them be given again."""
     await put_cluster(zk)
     async with elected_controller(zk_connect) as controller:
         await start(controller)
@@ -222,7 +222,7 @@ async def test_mg_3_a_rate_that_was_asked_for_while_the_migration_became_known_i
 
 
 async def closed_config(zk: ZooKeeper, broker: int, permissions: int) -> None:
-    """The config of a broker stands as before, and the world may do this alone with it."""
+    """The config of a broker stays as before, and all users have only this right on it."""
     path = znode_paths.config(f"brokers/{broker}")
     data, _ = await zk.get(path)
     await zk.delete(path)

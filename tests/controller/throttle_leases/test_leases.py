@@ -233,7 +233,7 @@ async def test_236_11_two_operators_do_not_remove_each_others_throttles(
     in_place = "by somebody else, instead of the 7 B/s of leases"
     told = {(3, 5000, in_place), (4, 900, f"to receive: {in_place}")}
     await eventually(lambda: foreign_rates_are_reported(world, told))
-    assert await configs.rates(3, 4) == [("5000", "5000"), ("7", "900")], "an operator's word stands"
+    assert await configs.rates(3, 4) == [("5000", "5000"), ("7", "900")], "an operator's rate stays"
     await start(world, {("a", 0): None, ("b", 0): None})
     await eventually(lambda: rates_are(configs, (None, None), 1, 2))
     assert await configs.rates(3, 4) == [("5000", "5000"), (None, "900")]
@@ -256,7 +256,7 @@ async def foreign_rates_are_reported(world: Cluster, told: set[tuple[int, int, s
 async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(
     world: Cluster, configs: ThrottleConfigs
 ) -> None:
-    """Every acknowledged change by a client lasts, whatever leases begin and end meanwhile."""
+    """Every acknowledged change by a client lasts, whatever leases begin and end in between."""
     cls = IncrementalAlterConfigsRequest
 
     async def change(count: int) -> None:

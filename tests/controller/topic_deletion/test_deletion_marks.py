@@ -105,7 +105,7 @@ async def test_sv_10_a_topic_that_others_create_and_mark_at_once_is_deleted(zk: 
 ONE_REPLICA = b'{"version":3,"topic_id":"ERERESIiMzNERFVVVVVVVQ","partitions":{"0":[1]}}'
 
 
-async def test_sv_10_no_topic_is_created_while_a_mark_of_its_name_stands(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_no_topic_is_created_while_there_is_a_mark_of_its_name(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "other", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
@@ -125,7 +125,7 @@ async def test_sv_10_no_topic_is_created_while_a_mark_of_its_name_stands(zk: Zoo
         await controller.check()
 
 
-async def test_sv_10_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_client_gets_kafkas_answer_while_there_is_a_mark(zk: ZooKeeper, zk_connect: str) -> None:
     """A broker that is down keeps the deletion waiting."""
     async with cluster(zk_connect, brokers=(1, 2)) as world:
         await world.create_topic("t", {0: [1, 2]})
@@ -143,7 +143,7 @@ async def test_sv_10_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKe
 
 
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["by a watch", "by a reload"])
-async def test_sv_10_the_mark_of_a_topic_that_somebody_removes_by_hand_in_its_deletion_goes_too(
+async def test_sv_10_the_mark_of_a_topic_that_is_removed_by_hand_in_its_deletion_goes_too(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, is_reloaded: bool
 ) -> None:
     """A broker that is down keeps the deletion waiting."""
@@ -170,7 +170,7 @@ async def test_sv_10_the_mark_of_a_topic_that_somebody_removes_by_hand_in_its_de
         await world.create_topic("t", {0: [1]})
 
 
-async def test_sv_10_a_mark_stays_where_its_topic_has_come_meanwhile(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_mark_stays_where_its_topic_has_come_in_between(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "other", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:

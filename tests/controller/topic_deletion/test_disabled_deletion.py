@@ -214,7 +214,7 @@ async def accepted_and_unknown(zk: ZooKeeper, connect: str) -> AsyncIterator[Clu
     here = Cluster(connect, zk, DEFAULT_SETTINGS)
     try:
         await here.start_server()
-        assert not await is_shown(here, "t"), "its client was told that it is deleted"
+        assert not await is_shown(here, "t"), "its client has had the answer that it is deleted"
         assert await zk.exists(znode_paths.partition_state("t", 0)) is not None
         yield here
     finally:
@@ -240,7 +240,7 @@ async def test_sv_4_an_accepted_deletion_ends_under_the_next_controller_if_the_b
         await eventually(lambda: here.has_all(("t", 0), 1))
 
 
-async def test_sv_4_the_replicas_of_a_topic_whose_znodes_somebody_removes_stay_where_deletion_is_disabled(
+async def test_sv_4_the_replicas_of_a_topic_whose_znodes_others_remove_stay_where_deletion_is_disabled(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """As always in Kafka: KafkaController.processTopicChange stops no replica."""
@@ -304,7 +304,9 @@ async def test_sv_4_the_deletion_that_a_stock_controller_had_begun_ends_and_give
         await eventually(lambda: here.has_no(("u", 0), 1))
 
 
-async def test_sv_4_what_brokers_have_told_while_the_cluster_is_read_says_what_its_marks_mean(zk: ZooKeeper) -> None:
+async def test_sv_4_what_brokers_have_reported_while_the_cluster_is_read_says_what_its_marks_mean(
+    zk: ZooKeeper,
+) -> None:
     await put_topic(zk, "u", {0: (1,)})
     await zk.create(znode_paths.delete_topic("u"))
     learnt = AT_FIRST
@@ -332,7 +334,7 @@ async def test_sv_4_a_marked_topic_whose_deletion_the_brokers_forbid_has_all_sta
 
 
 @half_deleted
-async def test_sv_4_a_topic_whose_mark_somebody_removes_before_the_brokers_setting_is_known_has_all_states_again(
+async def test_sv_4_a_topic_whose_mark_others_remove_before_the_brokers_setting_is_known_has_all_states_again(
     zk: ZooKeeper, zk_connect: str, stateless: Collection[int]
 ) -> None:
     async with interrupted_deletion(zk, zk_connect, stateless):

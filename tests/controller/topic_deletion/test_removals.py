@@ -336,7 +336,7 @@ async def test_sv_10_a_broker_that_joins_during_a_removal_does_not_start_a_secon
         assert len(removals.held) == 1
 
 
-async def test_sv_10_a_topic_that_others_change_during_its_removal_is_removed_all_the_same(
+async def test_sv_10_a_topic_that_others_change_during_its_removal_is_removed_anyway(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     removals = HeldRemovals(monkeypatch)

@@ -1,4 +1,4 @@
-"""Who may do what: AclAuthorizer's rules one by one, and all of them on random ACLs beside a tiny reference."""
+"""Who may do what: AclAuthorizer's rules one by one, and all of them on random ACLs, compared with a tiny reference."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def reads(made: AclAuthorizer, name: str = "t", who: str = ALICE, host: str = HE
     return made.authorize(who, host, AclOperation.READ, TOPIC, name)
 
 
-def test_sv_5_what_anybody_may_do_to_the_cluster_changes_with_its_acls() -> None:
+def test_sv_5_what_any_client_may_do_to_the_cluster_changes_with_its_acls() -> None:
     """What was found before is remembered until then."""
     cluster = ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME, LITERAL)
     made = authorizer()

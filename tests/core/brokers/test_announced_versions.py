@@ -29,7 +29,7 @@ OWN: Versions = {1: (0, 13), 2: (2, 5), 3: (0, 1), 9: (0, 4)}
         "a broker that knows nothing",
     ],
 )  # fmt: skip
-def test_sv_9_clients_are_promised_what_every_broker_knows_and_in_full_what_comes_to_us_alone(
+def test_sv_9_clients_are_promised_what_every_broker_knows_and_in_full_what_only_servers_get(
     brokers: list[Versions], announced: Versions
 ) -> None:
     assert announced_versions(OWN, brokers, {9}) == announced

@@ -97,7 +97,7 @@ def test_dh_2_too_few_open_brokers_are_an_invalid_replication_factor_as_in_kafka
         )
 
 
-def test_dh_2_where_all_brokers_are_cordoned_a_growing_topic_is_told_so() -> None:
+def test_dh_2_where_all_brokers_are_cordoned_the_error_of_a_growing_topic_says_so() -> None:
     with pytest.raises(InvalidReplicationFactor, match=r"available brokers: 0\. 5 others are cordoned\.$"):
         finished(create_partitions(_view(not_moving(1, 2), settings="1,2,3,4,5,77"), TOPIC, 2))
 

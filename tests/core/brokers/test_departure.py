@@ -137,7 +137,7 @@ def test_dh_6_the_first_by_name_are_kept_and_all_are_counted_in_any_order() -> N
         ({1: (50, 10), 2: (0, 30), 3: (0, 20)}, "", (1, 2, 3), Room(50, 0, False, [])),
     ],
 )
-def test_dh_6_room_is_known_as_far_as_brokers_have_told_their_bytes(
+def test_dh_6_room_is_known_as_far_as_brokers_have_reported_their_bytes(
     disks: dict[int, tuple[int, int]], closed: str, away: Collection[int], expected: Room
 ) -> None:
     here = world(at_rest(1, 2), live=(1, 2, 3))
@@ -155,17 +155,17 @@ def test_dh_6_room_is_known_as_far_as_brokers_have_told_their_bytes(
         (BrokerDisk(0, 5, -1, -1, ()), 5, UNKNOWN),
         # refused, or old and empty
         (BrokerDisk(0, 0, -1, -1, ()), UNKNOWN, UNKNOWN),
-        # what is on the failed log dir is not told
+        # what is on the failed log dir is not reported
         (BrokerDisk(0, 5, 100, 7, [("/d", 56)]), UNKNOWN, 7),
         (None, UNKNOWN, UNKNOWN),
     ],
 )
-def test_dh_6_bytes_that_a_broker_has_not_told_are_not_0(disk: BrokerDisk | None, held: int, free: int) -> None:
+def test_dh_6_bytes_that_a_broker_has_not_reported_are_not_0(disk: BrokerDisk | None, held: int, free: int) -> None:
     found = departure.brokers_of(world(live=(1,)), {} if disk is None else {1: disk})[1]
     assert (found.held, found.free) == (held, free)
 
 
-def test_dh_6_who_holds_nothing_needs_no_room() -> None:
+def test_dh_6_a_broker_that_holds_nothing_needs_no_room() -> None:
     assert Disks({1: BrokerFacts(live=True), 2: BrokerFacts(live=True)}).room((1,), 0).enough
 
 
@@ -189,7 +189,7 @@ def test_dh_6_the_verdict_says_no_why_and_not_known_where_it_is_not() -> None:
     assert Departure((3,), lost(here, 3), Room(2, 1, enough=False, silent=[])).may_go(here.brokers) is False
 
 
-def test_dh_6_an_id_that_nobody_knows_is_no_broker_that_may_go() -> None:
+def test_dh_6_an_unknown_id_is_no_broker_that_may_go() -> None:
     here = world(at_rest(9, 1))
     found = Departure((8, 9), lost(here, 8, 9), Room(0, 0, enough=True, silent=[]))
     assert found.strangers(here.brokers) == [8], "9 is gone, and holds a replica"

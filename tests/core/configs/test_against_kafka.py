@@ -102,7 +102,7 @@ def in_force_here(name: str, configs: Configs, static: Configs) -> str:
 
 
 def test_hm_1_what_is_said_to_end_a_broker_is_what_ends_one(tmp_path: Path) -> None:
-    """What anybody may have written into ZooKeeper, read by a broker that starts."""
+    """What any client of ZooKeeper may have written, read by a broker that starts."""
     draw = random.Random(33)
     brokers = [random_broker(draw) for _ in range(BROKERS)]
     cases: list[tuple[Configs, Configs, Configs]] = []

@@ -108,7 +108,7 @@ def test_hm_1_what_an_older_broker_does_not_know_is_refused_while_it_is_there(
     assert refusal({"retention.ms": "5", "message.format.version": "2.8"}, of(broker(), broker(release))) is None
 
 
-def test_hm_1_a_broker_that_has_not_told_knows_the_message_formats_of_the_oldest_release() -> None:
+def test_hm_1_a_broker_that_has_not_answered_knows_the_message_formats_of_the_oldest_release() -> None:
     assert refusal({"message.format.version": "2.8"}, of(None)) is None
     assert refusal({"message.format.version": "3.0"}, of(None)) is not None
 

@@ -62,7 +62,7 @@ def test_sv_7_the_catalogue_explains_the_fields_of_the_event_log_and_of_its_expo
 
 
 @pytest.mark.long
-def test_sv_7_no_name_of_an_event_stands_in_the_code_outside_the_catalogue() -> None:
+def test_sv_7_no_name_of_an_event_is_in_the_code_outside_the_catalogue() -> None:
     found = [
         f"{path}:{node.lineno} {node.value}"
         for path, nodes in modules()

@@ -65,7 +65,7 @@ def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name
     assert seen(list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE)]), {}))) == expected
 
 
-def test_fg_5_the_end_of_a_move_tells_who_had_asked_for_it_and_who_has_ended_it() -> None:
+def test_fg_5_the_end_of_a_move_names_who_had_asked_for_it_and_who_has_ended_it() -> None:
     """However many controllers there were in between: the record of the move has it."""
     asked = moving((1, 2), (3, 4))
     assert asked.move is not None
@@ -94,7 +94,7 @@ def test_fg_5_the_end_of_a_move_tells_who_had_asked_for_it_and_who_has_ended_it(
     assert told(not_moving(1, 2), twin)[0][2] is not None
 
 
-def test_fg_5_a_move_remembers_who_has_given_its_target_also_where_it_had_waited() -> None:
+def test_fg_5_a_move_remembers_who_has_given_its_target_even_if_it_has_waited() -> None:
     here = view(not_moving(1, 2))
     for target, by in (((3, 2), ALICE), ((4, 2), BOB)):
         decide(here, target, by)
@@ -110,7 +110,7 @@ def test_fg_5_a_move_remembers_who_has_given_its_target_also_where_it_had_waited
     assert found.move.terms.by is None, "the controller's own moves need no name"
 
 
-def test_fg_5_who_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> None:
+def test_fg_5_the_client_that_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> None:
     here = view(not_moving(1, 2))
     here.by = ALICE
     name = TopicPartition(TOPIC, 0)
@@ -122,7 +122,7 @@ def test_fg_5_who_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> 
     assert (last.event, last.who, last.requested_by) == ("move.withdrawn", "bob", ALICE.who)
 
 
-def test_sv_4_topics_that_are_left_alone_are_told_once_and_again_when_they_are_taken_up() -> None:
+def test_sv_4_topics_that_are_left_alone_are_reported_once_and_again_when_they_are_taken_up() -> None:
     news, here = ClusterNews(), cluster(not_moving(1, 2))
 
     def told() -> list[tuple[str, str | None, str | None]]:
@@ -137,7 +137,7 @@ def test_sv_4_topics_that_are_left_alone_are_told_once_and_again_when_they_are_t
     assert [len(told()) for _ in range(3)] == [1 + 100, 50, 0]
 
 
-def test_fg_5_switches_tell_who_has_set_them_wherever_the_controller_has_read_that() -> None:
+def test_fg_5_switches_name_who_has_set_them_wherever_the_controller_has_read_that() -> None:
     news, here = ClusterNews(), cluster(not_moving(1, 2))
     enabled, paused = "partition.reassignments.enabled", "self.healing.paused"
 
@@ -156,7 +156,7 @@ def test_fg_5_switches_tell_who_has_set_them_wherever_the_controller_has_read_th
     assert told() == [("heal.paused", None)], "in the old place it has no name, whoever deleted it in the new one"
 
 
-def test_sv_7_a_completed_move_tells_what_it_has_copied_and_no_other_event_does() -> None:
+def test_sv_7_the_event_of_a_completed_move_has_what_it_has_copied_and_no_other_event_has() -> None:
     before = moving((1, 2), (3, 4))
     (completed,) = events_of(deque([AssignmentDecision(TOPIC, 0, before, not_moving(3, 4), ALICE, 500)]), {})
     assert (completed.event, completed.copied) == ("move.completed", 1000)

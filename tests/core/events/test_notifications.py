@@ -38,7 +38,7 @@ def some(seq: int) -> Notice:
 
 
 @given(STEPS)
-def test_dh_8_each_event_is_told_in_order_or_counted_as_dropped_and_a_body_stays_until_it_is_settled(
+def test_dh_8_each_event_is_sent_in_order_or_counted_as_dropped_and_a_body_stays_until_it_is_settled(
     steps: list[tuple[str, int]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,6 @@
-"""Whether what waits is held at the start of a term: by who has controlled the cluster before, and for how long."""
+"""Whether what waits is held at the start of a term: it depends on who has controlled the cluster before, and for how
+long.
+"""
 
 from kafka_reassign_rpc.core.failover.absence import UNREADABLE, LastControl, held_after
 from kafka_reassign_rpc.core.settings.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
@@ -14,13 +16,13 @@ BY_KRAFT = "KRaft has controlled this cluster since 2026-09-21 14:13:20 UTC: che
 
 CASES = {
     "no server has ever left a mark": (None, 9, 10 * HOUR, HOUR, None),
-    "a failover between servers, however long nobody controlled": (LAST, 8, 1000 * HOUR, HOUR, None),
+    "a failover between servers, however long there was no controller": (LAST, 8, 1000 * HOUR, HOUR, None),
     "a server was elected and died before its mark": (LAST, 9, 60_000, HOUR, None),
     "a short interlude of a stock controller": (LAST, 9, HOUR, HOUR, None),
     "a long one": (LAST, 9, HOUR + 1, HOUR, OTHERS),
     "any one, where the setting is 0": (LAST, 9, 1, 0, OTHERS),
     "a long one, where the setting is -1": (LAST, 9, 1000 * HOUR, -1, None),
-    "a long one, after which somebody has deleted the epoch": (LAST, 1, HOUR + 1, HOUR, OTHERS),
+    "a long one, after which the epoch was deleted": (LAST, 1, HOUR + 1, HOUR, OTHERS),
     "a clock that went back": (LAST, 9, -HOUR, HOUR, None),
     "a short one of KRaft": (KRAFT, 9, 1000, HOUR, BY_KRAFT),
     "one of KRaft, where the setting is -1": (KRAFT, 9, 1000, -1, BY_KRAFT),

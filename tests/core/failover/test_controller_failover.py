@@ -124,7 +124,7 @@ def test_sv_10_a_record_that_a_stock_controller_left_behind_takes_no_replica_out
     assert value.move.terms.target == value.target
 
 
-def test_sv_10_in_sync_replicas_that_a_half_written_cancel_removes_stay_where_nobody_else_is_in_sync() -> None:
+def test_sv_10_in_sync_replicas_that_a_half_written_cancel_removes_stay_where_no_other_is_in_sync() -> None:
     # [1, 2] -> [3] was cancelled while 3, the only replica in sync, was dead. It is back.
     assigned, state = LoadedAssignment((1, 2, 3), (), (3,)), LoadedState(NO_LEADER, 6, (3,), 1, 12)
     here = read(assigned, state, MoveRecord(MoveTerms((3,)), (1, 2), 400, 9))
@@ -151,7 +151,7 @@ def test_455_6_after_a_stock_controllers_unclean_cancel_only_an_unclean_election
     begun = read(assigned, LoadedState(4, 6, (4,), 1, 12))
     begun.cluster.brokers.pop(2)
     value = failed_over(begun)
-    assert (sets(value), value.leader, value.isr) == (((2, 4), (2,), (4,)), 4, (4,)), "4 was not told to stop yet"
+    assert (sets(value), value.leader, value.isr) == (((2, 4), (2,), (4,)), 4, (4,)), "4 has not been sent a stop yet"
 
 
 def test_sv_4_a_leader_that_died_during_the_failover_is_replaced() -> None:

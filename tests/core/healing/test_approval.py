@@ -36,7 +36,7 @@ REPAIR = WaitingMove(MoveTerms((1, 3), HEAL, "heal brokers 2, 9"), unapproved=NO
         (REQUIRED, CONTROLLER, replace(WAITING, held=Held()), NOW),
     ],
 )
-def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_somebody_wants_does_not(
+def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_a_user_wants_does_not(
     settings: HealingSettings, by: Requester, adopted: WaitingMove | None, since: int | None
 ) -> None:
     assert approval.needed_since(settings, by, adopted, NOW) == since

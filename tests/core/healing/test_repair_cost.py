@@ -52,7 +52,7 @@ def test_dh_8_the_busiest_broker_sets_the_time_and_what_is_not_known_is_not_0(
         ("50%", 6 * MB, None, 3 * MB),
     ],
 )
-def test_dh_8_the_rate_is_that_of_the_throttle_or_a_stricter_one_that_stands(
+def test_dh_8_the_rate_is_that_of_the_throttle_or_a_stricter_one_that_is_set(
     throttle: str, fastest: int, follower_of_3: str | None, rate: int | None
 ) -> None:
     configs: dict[str, Mapping[str, str]] = {} if follower_of_3 is None else {"3": {FOLLOWER_RATE: follower_of_3}}

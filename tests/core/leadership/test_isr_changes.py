@@ -141,7 +141,7 @@ def test_sv_4_only_a_broker_as_it_is_registered_may_ask() -> None:
         assert isinstance(check_sender(here, sender, epoch), StaleBrokerEpoch)
 
 
-def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_told_its_replicas_again_with_the_next_leader_epoch() -> None:
+def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_sent_its_replicas_again_with_the_next_leader_epoch() -> None:
     def epochs(partition: Partition, *live: int) -> list[int]:
         return [change.value.leader_epoch for change in replicas_sent_again(view(partition, live=live), TOPIC, 0)]
 

@@ -28,7 +28,7 @@ def test_g07_preferred_leaders_are_elected_where_others_lead_too_many_partitions
     assert elected(cluster(1, 2, 1, 2)) == [1, 3]
 
 
-def test_g07_a_share_up_to_the_percentage_elects_nobody() -> None:
+def test_g07_a_share_up_to_the_percentage_elects_no_leader() -> None:
     assert elected(cluster(*[1] * 9, 2), 10) == []
     assert elected(cluster(*[1] * 8, 2, 2), 10) == [8, 9]
 

@@ -56,7 +56,7 @@ def test_sv_10_the_same_answer_again_changes_nothing_and_other_brokers_do_not_co
     assert log_dir_answered(here, TOPIC, 1, 1, is_offline=True) == []
 
 
-def test_sv_10_a_replica_that_works_again_leads_where_nobody_else_can() -> None:
+def test_sv_10_a_replica_that_works_again_leads_where_no_other_can() -> None:
     here = view(replace(not_moving(1, 2, isr=(1,), leader=NO_LEADER), offline=(1,)))
     value = made(log_dir_answered(here, TOPIC, 0, 1, is_offline=False))
     assert (value.leader, value.isr, value.offline) == (1, (1,), ())

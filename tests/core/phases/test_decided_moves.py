@@ -63,7 +63,7 @@ def test_kr_6_another_target_keeps_the_first_original_and_knows_what_was_added_b
     assert [former.terms.target for former in former_moves(found.move)] == [(3, 2)]
 
 
-def test_kr_6_so_many_targets_as_follow_one_another_only_the_last_ones_are_kept() -> None:
+def test_kr_6_of_many_targets_that_follow_one_another_only_the_last_ones_are_kept() -> None:
     value = not_moving(1, 2)
     for target in ((3, 2), (4, 2), (5, 2), (6, 2), (3, 2), (4, 2), (5, 2)):
         value = started(value, target)
@@ -89,13 +89,13 @@ def test_kr_6_another_lease_of_a_move_is_no_other_target() -> None:
     assert (found.move.phase, found.move.terms.throttle) == (Phase.MOVING, 9)
 
 
-def test_kr_6_the_end_of_a_move_and_what_only_leaders_are_about_are_not_decided() -> None:
+def test_kr_6_the_end_of_a_move_and_changes_of_leaders_alone_are_not_decided() -> None:
     moving = started(not_moving(1, 2), (3, 2))
     assert decided(moving, replace(moving, replicas=(3, 2), adding=(), removing=(), move=None), CONTROLLER) is None
     assert decided(moving, replace(moving, leader=2, isr=(2,), leader_epoch=9), CONTROLLER) is None
 
 
-def test_kr_8_a_move_of_somebody_else_is_adopted_by_who_cancels_it_or_gives_it_another_target() -> None:
+def test_kr_8_a_move_of_others_is_adopted_by_a_client_that_cancels_it_or_gives_it_another_target() -> None:
     theirs = Partition((3, 2, 1), (3,), (1,), leader=1, isr=(1, 2))
     cancelled = started(theirs, None)
     assert cancelled.move == replace(adopted(theirs), phase=Phase.CANCEL, cancelled_by=ALICE)
@@ -104,7 +104,7 @@ def test_kr_8_a_move_of_somebody_else_is_adopted_by_who_cancels_it_or_gives_it_a
     assert (other.move.replaces, other.move.original) == (adopted(theirs), (2, 1))
 
 
-def test_kr_6_a_move_that_is_still_to_be_told_is_shown_in_flight_and_any_other_as_it_was_seen() -> None:
+def test_kr_6_a_move_that_has_yet_to_be_sent_is_shown_in_flight_and_any_other_as_it_was_seen() -> None:
     before = not_moving(1, 2)
     moving = started(before, (3, 2))
     assert moving.move is not None

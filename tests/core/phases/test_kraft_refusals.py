@@ -1,4 +1,4 @@
-"""What KRaft takes to its harm, and what it refuses, known before."""
+"""What KRaft accepts to its harm, and what it refuses: known before it is sent."""
 
 from msgspec.structs import replace
 

@@ -167,7 +167,7 @@ def test_kr_6_while_an_alter_may_still_arrive_only_what_it_would_leave_as_it_is_
     assert found == (next_step(was, seen, LOOKS_AT_OTHERS) if is_sure else Step(was))
 
 
-def test_kr_6_a_move_without_an_end_that_met_another_is_taken_back_and_told_again() -> None:
+def test_kr_6_a_move_without_an_end_that_met_another_is_taken_back_and_sent_again() -> None:
     met = SeenPartition((2, 1, 9), (9,), (9,))
     reorder = MoveRecord(MoveTerms((2, 1)), (1, 2), phase=Phase.MOVING)
     taken_back = next_step(reorder, met, 1)
@@ -215,7 +215,7 @@ def test_kr_6_a_target_that_the_former_one_has_outrun_leads_back_to_what_that_ha
         (SeenPartition((3, 4, 1, 2), (3, 4), (1, 2)), (3, 5), False),
     ],
 )
-def test_kr_6_a_target_that_kraft_would_never_reach_is_told_after_a_cancel(
+def test_kr_6_a_target_that_kraft_would_never_reach_is_sent_after_a_cancel(
     seen: SeenPartition, target: tuple[int, ...], never: bool
 ) -> None:
     assert would_never_end(seen, target) == never
@@ -241,7 +241,7 @@ def test_kr_6_a_refused_act_changes_nothing_but_what_it_was_for() -> None:
         replace(ALONE, phase=Phase.MOVING), outcome=Outcome.REFUSED, reason=reason
     )
     untold = replace(REPLACING, phase=Phase.CANCEL)
-    assert after_refusal(untold, error).record == REPLACING, "its target is still to be told"
+    assert after_refusal(untold, error).record == REPLACING, "its target has yet to be sent"
     assert after_refusal(replace(ALONE, phase=Phase.RESTORE), error).outcome is Outcome.CANCELLED
 
 
@@ -250,7 +250,7 @@ def test_kr_6_a_cancel_that_finds_nothing_in_flight_may_have_had_its_effect_befo
     assert after_refusal(cancel, NoReassignmentInProgress()) == Step(cancel)
 
 
-def test_kr_6_an_act_is_told_at_once_only_where_the_decision_was_made_on_what_is_sure() -> None:
+def test_kr_6_an_act_is_sent_at_once_only_where_the_decision_was_made_on_what_is_sure() -> None:
     rest = Partition((1, 2))
     flying = Partition((3, 2, 1), (3,), (1,), move=replace(ALONE, phase=Phase.MOVING))
     assert first_act(rest, ALONE) is SEND

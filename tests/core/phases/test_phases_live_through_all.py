@@ -33,7 +33,7 @@ LONG_ENOUGH = 12
 
 
 class World:
-    """`record` is durable. What a server has seen, and what it is about to tell, dies with it.
+    """`record` is durable. What a server has seen, and what it is about to send, dies with it.
 
     ended       how often each acknowledged move has ended; `replaced`: those that another target has followed
     in_the_air  what a server that is gone, or this one without an answer, has sent: it may arrive until it is settled
@@ -175,7 +175,7 @@ class World:
         self._begin_looks()
 
     def lose_the_answer(self) -> None:
-        """What is told arrives, at any time until it is settled."""
+        """What is sent arrives, at any time until it is settled."""
         if self._to_tell is not None and self.in_the_air is None:
             self.in_the_air = self._to_tell
             self._begin_looks()

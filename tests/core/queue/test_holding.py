@@ -52,7 +52,7 @@ def test_dh_5_a_held_move_lets_others_pass_and_keeps_its_place() -> None:
     hold(made, 0, release=True)
     assert made.queue.held == 0
     complete(made, TopicPartition(TOPIC, 1))
-    assert started(made) == [0], "it stood before 2, and stands there again"
+    assert started(made) == [0], "it was before 2, and is there again"
 
 
 def test_dh_5_held_moves_claim_no_room() -> None:
@@ -62,7 +62,7 @@ def test_dh_5_held_moves_claim_no_room() -> None:
     assert not queue_admission.is_room_claimed(RoundView(made))
 
 
-def test_dh_5_a_move_that_is_held_and_released_again_and_again_stands_in_one_line_once() -> None:
+def test_dh_5_a_move_that_is_held_and_released_again_and_again_is_in_one_line_once() -> None:
     made = three_waiting()
     assert started(made) == [0]
     for _ in range(5):

@@ -126,7 +126,7 @@ def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_r
     ],
 )
 def test_236_7_the_throttle_of_the_cancelled_move_goes_with_it(move: WaitingMove, gone: Target | None) -> None:
-    """Not so the throttle of the new move: entries that somebody set for replicas of both moves, or its own lease."""
+    """The throttle of the new move stays: entries that others set for replicas of both moves, or its own lease."""
     in_cluster = cluster(moving((2, 1), (3, 4)))
     through(in_cluster.queue.put(QueuePart(ROOT, ROOT, {(TOPIC, 0): move})))
     assert admitted(in_cluster).unthrottled == ({} if gone is None else {TOPIC: {0: gone}})
@@ -256,7 +256,7 @@ def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() 
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
     assert partitions_to_measure(in_cluster) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
     view = admitted(in_cluster, settings)
-    assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "nobody else is held up"
+    assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "no other move is held up"
     learn(in_cluster, SizesReported({TopicPartition(TOPIC, 1): 10}))
     assert in_cluster.queue.waiting.more
     assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}

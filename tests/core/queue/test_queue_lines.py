@@ -59,7 +59,7 @@ def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.Monke
 
 
 def test_236_13_a_line_ends_with_its_last_move() -> None:
-    """A client may give each move another cap: lines of caps that nobody has any more would stay forever."""
+    """A client may give each move another cap: lines of caps that no move has any longer would stay forever."""
     in_cluster = cluster(*[not_moving(1, 2) for _ in range(20)])
     queued(in_cluster, dict.fromkeys(range(20), (1, 3)), own={index: 100 + index for index in range(20)})
     settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
@@ -123,7 +123,7 @@ def test_236_13_room_is_claimed_by_moves_without_a_cap_of_their_own_only() -> No
         durable(in_cluster, admitted(in_cluster, settings))
     assert not queue_admission.is_room_claimed(RoundView(in_cluster))
     queued(in_cluster, {3: (1, 3)}, path=f"{ROOT}/part_0000000000")
-    assert queue_admission.is_room_claimed(RoundView(in_cluster)), "nobody has looked at it"
+    assert queue_admission.is_room_claimed(RoundView(in_cluster)), "it was not looked at"
     durable(in_cluster, admitted(in_cluster, settings))
     assert queue_admission.is_room_claimed(RoundView(in_cluster)), "it waits for a live broker"
 
@@ -145,7 +145,7 @@ def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> No
     in_cluster = cluster(*[not_moving(1)] * 4)
     queued(in_cluster, {0: (1, 2), 1: (1, 3), 2: (1, 4), 3: (1, 5)}, own={0: 1, 1: 1, 2: 1})
     durable(in_cluster, admitted(in_cluster))
-    assert in_cluster.moving[TOPIC] == {0, 3}, "one of the plan's moves copies from broker 1; 3 is of somebody else"
+    assert in_cluster.moving[TOPIC] == {0, 3}, "one of the plan's moves copies from broker 1; 3 is of others"
     durable(in_cluster, admitted(in_cluster))
     assert not queue_admission.is_room_claimed(RoundView(in_cluster)), "new moves of others need not wait for them"
     complete(in_cluster, TopicPartition(TOPIC, 0))
@@ -158,7 +158,7 @@ def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> No
 
 
 def test_236_13_by_a_moves_own_cap_what_a_broker_sends_takes_nothing_from_what_it_receives() -> None:
-    """Each move may have one beside it of what its brokers do. Broker 2 receives from 1, and sends to 3."""
+    """Sending and receiving count each for itself. Broker 2 receives from 1, and sends to 3."""
     in_cluster = cluster(not_moving(1), not_moving(2), not_moving(4), not_moving(2))
     targets = {0: (1, 2), 1: (2, 3), 2: (4, 2), 3: (2, 5)}
     queued(in_cluster, targets, own=dict.fromkeys(targets, 1))

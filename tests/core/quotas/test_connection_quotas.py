@@ -48,7 +48,7 @@ def test_sv_6_the_rate_of_the_server_does_not_hold_for_the_listener_of_brokers()
     assert [own.accept_delay_ms("INTERNAL", 0) for _ in range(11)][-1] == 1000
 
 
-def test_sv_6_an_address_beyond_its_rate_is_held_and_counts_for_nobody() -> None:
+def test_sv_6_an_address_beyond_its_rate_is_held_and_does_not_count() -> None:
     server = quotas(20, table=ips(_10_0_0_1="1"), A=20)
     for _ in range(10):
         server.accept_delay_ms("A", 0)

@@ -76,7 +76,7 @@ def test_sv_5_the_quota_of_the_most_specific_entity_holds() -> None:
     ("entity", "shared_by_clients", "shared_by_users"),
     [(ORDER[0], False, False), (ORDER[2], True, False), (ORDER[5], True, False), (ORDER[7], False, True)],
 )
-def test_sv_5_who_shares_a_bucket_follows_from_the_entity(
+def test_sv_5_the_entity_says_which_clients_share_a_bucket(
     entity: QuotaEntity, shared_by_clients: bool, shared_by_users: bool
 ) -> None:
     quotas = Quotas()
@@ -134,7 +134,7 @@ def test_sv_5_a_burst_is_that_of_all_windows_as_they_are_set() -> None:
     assert quotas.waits() == 2000
 
 
-def test_sv_5_a_quota_that_is_removed_holds_no_longer() -> None:
+def test_sv_5_a_quota_that_is_removed_no_longer_holds() -> None:
     quotas = Quotas()
     quota(quotas, ORDER[7], "1", 0.0).record(100)
     assert quotas.waits() > 0

@@ -41,7 +41,7 @@ class Quotas:
         return 0 if use is None else use.throttle_ms(busy_ns, self.now_ms)
 
     def waits(self, user: str, client: str, percent: float) -> bool:
-        """Whether a client has to wait that takes so much of every second, as ClientQuotaManagerTest.checkQuota."""
+        """Whether a client that takes this much of every second has to wait, as ClientQuotaManagerTest.checkQuota."""
         taken = round(percent * NS_OF_A_PERCENT * WINDOWS.number)
         return self.counts(user, client, taken) > 0
 
@@ -168,7 +168,7 @@ def test_sv_5_time_after_the_answer_counts_at_the_next_request() -> None:
     assert quotas.takes_ms(0, "other", "c") == 0
 
 
-def test_sv_6_memory_is_bounded_and_who_came_last_is_kept() -> None:
+def test_sv_6_memory_is_bounded_and_the_latest_client_is_kept() -> None:
     kept: KeptUses[list[str]] = KeptUses(2)
     for user in "abac":
         kept.of((user, None), list).append(user)
@@ -182,7 +182,7 @@ def test_sv_6_memory_is_bounded_and_who_came_last_is_kept() -> None:
     assert len(quotas.quotas._rates) == MOST_RATES
 
 
-def test_sv_6_a_user_with_ever_new_client_ids_makes_nobody_elses_use_forgotten() -> None:
+def test_sv_6_a_user_with_ever_new_client_ids_makes_no_other_use_forgotten() -> None:
     quotas = Quotas()
     quotas.set(1, "u")
     quotas.set(1, "other", None)
@@ -204,7 +204,7 @@ def test_sv_6_of_client_ids_that_no_quota_can_name_only_the_beginning_is_kept() 
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2", "3"])), max_size=60))
-def test_sv_6_who_has_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[str, str | None]]) -> None:
+def test_sv_6_a_user_with_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[str, str | None]]) -> None:
     kept: KeptUses[list[int]] = KeptUses(4)
     for number, key in enumerate(keys):
         before = dict(kept._values)
@@ -225,7 +225,7 @@ def test_sv_6_who_has_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[s
 def test_sv_5_a_rate_is_that_of_all_windows_added_up_each_time(
     steps: list[tuple[int, int, int]], number: int, bound: float
 ) -> None:
-    """Of random histories, with some requests between which nobody asks: the sums that are kept are those of Kafka's
+    """Of random histories, with some requests that ask for no rate: the sums that are kept are those of Kafka's
     SampledStat, which adds up all samples at each request."""
     windows = QuotaWindows(number, 200)
     rate, slow, now_ms = WindowedRate(windows), AddedUp(windows), 0

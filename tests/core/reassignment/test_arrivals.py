@@ -1,4 +1,4 @@
-"""240-6: progress is bytes that arrive, whatever makes logs shrink; and what sizes do not tell is unknown."""
+"""240-6: progress is bytes that arrive, whatever makes logs shrink; and what sizes do not show is unknown."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def test_240_6_after_a_log_has_shrunk_a_move_at_full_speed_is_not_stalled_before
     assert followed.events == []
 
 
-def test_240_6_retention_at_the_leader_is_no_progress_of_a_move_that_stands_and_none_is_lost() -> None:
+def test_240_6_retention_at_the_leader_is_no_progress_of_a_move_that_stalls_and_none_is_lost() -> None:
     """What is cut goes from the replica a little later, as far as it has been copied."""
     followed = Followed(MOVE)
     for second in range(0, 400, EVERY):
@@ -77,7 +77,7 @@ def test_240_6_a_topic_that_says_itself_that_it_is_not_compacted_is_not() -> Non
 
 
 def test_240_6_a_replica_that_holds_more_than_its_leader_and_copies_has_not_everything() -> None:
-    """It is throttled to 1 B/s. What it holds beyond its leader is old, and nobody knows how much of it."""
+    """It is throttled to 1 B/s. What it holds beyond its leader is old, and it is not known how much that is."""
     throttles = {"leader.replication.throttled.replicas": "*"}
     followed = Followed(MOVE, configs=throttles)
     followed.cluster.broker_configs["1"] = {"leader.replication.throttled.rate": "1"}
@@ -97,7 +97,7 @@ def test_240_6_a_replica_that_is_asked_later_than_its_leader_stays_at_what_it_ha
     assert followed.look(10, says(b1=300, b4=301)).bytes_copied is None, "it is out of sync for another reason"
 
 
-def test_240_6_what_has_everything_and_follows_its_leader_gains_nothing_whoever_is_asked_first() -> None:
+def test_240_6_what_has_everything_and_follows_its_leader_gains_nothing_whichever_is_asked_first() -> None:
     followed = Followed(MOVE)
     followed.look(0, says(b1=1_000, b4=1_000))
     for second in range(EVERY, 200, EVERY):
@@ -129,7 +129,7 @@ def test_kr_2_sizes_that_were_asked_before_a_move_began_are_no_sample_of_it() ->
 
 
 def test_kr_2_what_the_first_sample_after_a_rest_finds_copied_makes_no_rate() -> None:
-    """The move began before the look that saw it, and its brokers told their sizes one look later."""
+    """The move began before the look that saw it, and its brokers reported their sizes one look later."""
     followed = Followed(replace(MOVE, move=MoveRecord(MoveTerms((4,)), (1,), id=7)))
     list(followed.tracker.ended([Event(catalogue.MOVE_STARTED, *NAME, id=7)], followed.cluster))
     for now, asked, rate in ((1, -1, None), (2, 1.5, None), (3, 2.5, 10)):
@@ -174,7 +174,7 @@ def test_240_6_only_what_has_all_bytes_has_nothing_left_whatever_is_produced_cop
     begins_with: int, steps: Sequence[tuple[int, int, int, int, bool]]
 ) -> None:
     """The replica begins where its leader begins. Between two samples the leader's log grows, or is cut, or the replica
-    loses all (`is_lost`): of what does several of these sizes tell less.
+    loses all (`is_lost`): after several of these, sizes show less.
     """
     followed, leader, replica = Followed(MOVE), Log(), Log()
     leader.end = begins_with
@@ -202,7 +202,7 @@ def test_240_6_only_what_has_all_bytes_has_nothing_left_whatever_is_produced_cop
 def test_240_6_a_move_that_gets_more_than_is_produced_is_never_stalled_however_logs_shrink(
     production: Sequence[int], shrinks: Sequence[tuple[int, int]]
 ) -> None:
-    """Each second sample sees logs shrink; of a shrinking log nobody sees what has arrived."""
+    """Each second sample sees logs shrink; a shrinking log does not show what has arrived."""
     followed, total, held = Followed(MOVE), 10**6, 0
     for at, (produced, (cut, lost)) in enumerate(zip(production, shrinks, strict=False)):
         if at % 2:

@@ -1,4 +1,4 @@
-"""A request or plan is finished when its last move has ended: told once, by the sample that finds it."""
+"""A request or plan is finished when its last move has ended: reported once, by the sample that finds it."""
 
 from msgspec.structs import replace
 

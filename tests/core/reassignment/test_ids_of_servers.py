@@ -1,4 +1,4 @@
-"""Targets with the id of a server: refused, whoever else has or had the id (hm-4)."""
+"""Targets with the id of a server: refused, whether or not a broker has or had the id (hm-4)."""
 
 import pytest
 

@@ -96,7 +96,7 @@ def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_can
     assert followed.tracker.copied_in == {3: 100, 4: 100}, "nothing is known of the size, and the rest never came"
 
 
-def test_kr_1_a_leader_that_has_no_replica_any_more_does_not_make_the_move_one_of_no_bytes() -> None:
+def test_kr_1_a_leader_that_no_longer_has_a_replica_does_not_make_the_move_one_of_no_bytes() -> None:
     """Sizes may be newer than what was read of the partition: a move that has ended takes its leader away."""
     followed = Followed(replace(moving((1,), (3,)), move=MoveRecord(MoveTerms((3,)), (1,), 7)))
     followed.look(0, says(b1=100, b3=40))
@@ -269,7 +269,8 @@ def test_240_6_figures_are_sound_whatever_brokers_say(total: int, steps: Sequenc
         found = followed.look(now, says(b1=total, b3=three, b4=four))
         for broker, size in ((3, three), (4, four)):
             assert found.copied.get(broker, 0) <= total == found.total
-            assert found.copied.get(broker) == size or size > total, "of what holds more than its leader nobody knows"
+            assert found.copied.get(broker) == size or size > total, "of what holds more than its leader it is not"
+            " known"
         assert (found.bytes_left is None) == (len(found.copied) < 2)
         assert found.rate is None or found.rate >= 0
         assert found.remaining_ms is None or (found.remaining_ms >= 0 and found.bytes_left is not None)
@@ -397,7 +398,7 @@ def test_240_6_a_throttle_below_the_produce_rate_is_named(rates: Mapping[str, Ma
 
 
 def of_two(first: int, second: int) -> Answers:
-    """Two moves from broker 1, to broker 3 and to broker 4, hold so much."""
+    """Two moves from broker 1, to broker 3 and to broker 4, hold this much."""
     sizes = {1: dict.fromkeys((0, 1), 10**9), 3: {0: first}, 4: {1: second}}
     return {one: [SampledLogDir("/d", sizes={TOPIC: of})] for one, of in sizes.items()}
 
@@ -439,7 +440,7 @@ def test_240_6_a_move_is_not_stalled_while_others_use_up_the_throttle_that_it_sh
         assert found.waits_for is None
 
 
-def test_240_6_two_causes_are_told_in_the_order_of_their_effect() -> None:
+def test_240_6_two_causes_are_named_in_the_order_of_their_effect() -> None:
     """The throttle lets through less than is produced; the link, a hundredth of that."""
     followed = Followed(moving((1,), (4,)), configs={"leader.replication.throttled.replicas": "*"})
     followed.cluster.broker_configs["1"] = {"leader.replication.throttled.rate": "5000000"}
@@ -538,7 +539,7 @@ def ended(followed: Followed, name: str, id_: int = 7) -> int | None:
     return found.copied
 
 
-def test_240_6_the_end_of_a_move_tells_what_was_copied_as_far_as_samples_of_that_very_move_tell() -> None:
+def test_240_6_the_end_of_a_move_has_what_was_copied_as_far_as_samples_of_that_very_move_have_it() -> None:
     record = MoveRecord(MoveTerms((3, 4)), (1, 2), 7)
     followed = Followed(replace(MOVE, move=record))
     assert ended(followed, catalogue.MOVE_CANCELLED) is None, "there was no sample"

@@ -105,7 +105,7 @@ def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
         ([], [], None),
     ],
 )
-def test_kr_3_whether_a_broker_is_cordoned_is_what_its_working_log_dirs_tell_and_unknown_before_kafka_4_3(
+def test_kr_3_whether_a_broker_is_cordoned_is_what_its_working_log_dirs_report_and_unknown_before_kafka_4_3(
     cordoned: list[bool | None], failed: list[bool], known: bool | None
 ) -> None:
     dirs = [SampledLogDir("/a", cordoned=one) for one in cordoned]
@@ -115,7 +115,7 @@ def test_kr_3_whether_a_broker_is_cordoned_is_what_its_working_log_dirs_tell_and
 
 
 def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None:
-    """A move has no new sample, and no new verdict, before each of its brokers has told its sizes again."""
+    """A move has no new sample, and no new verdict, before each of its brokers has reported its sizes again."""
     followed = Followed(moving((1,), (4,)))
     of = {TOPIC: {0}}
 
@@ -127,7 +127,7 @@ def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None
         assert found is not None
         return found
 
-    assert look(0, says(b1=100), b1=0).total is None, "broker 4 has told nothing yet"
+    assert look(0, says(b1=100), b1=0).total is None, "broker 4 has reported nothing yet"
     first = look(1, says(b1=100, b4=10), b1=0, b4=1)
     assert (first.total, first.copied) == (100, {4: 10})
     for now in range(2, 90):
@@ -137,7 +137,7 @@ def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None
     assert look(91, {**says(b1=100), 4: None}, b1=91, b4=91).stalled is None
     assert look(155, {**says(b1=100), 4: None}, b1=155, b4=155).stalled == "no answer from broker 4"
     of = {TOPIC: {7}}
-    assert look(156, says(b1=100, b4=None), b1=156, b4=156).copied == {4: 70}, "nobody was asked for this partition"
+    assert look(156, says(b1=100, b4=None), b1=156, b4=156).copied == {4: 70}, "no broker was asked for this partition"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_kr_3_a_replica_that_grows_no_faster_than_the_partition_is_named() -> No
 
 @pytest.mark.parametrize("where", [DEFAULT, "4"])
 def test_kr_3_what_is_tiered_already_is_not_counted_as_left(where: str) -> None:
-    """With KIP-1023 a new replica leaves it out, and nobody knows how many bytes are to come."""
+    """With KIP-1023 a new replica leaves it out, and it is not known how many bytes are to come."""
     followed = Followed(moving((1,), (4,)), configs={TIERED: "true"})
     assert followed.look(0, says(b1=100, b4=10)).bytes_left == 90, "without KIP-1023 the local log is copied"
     followed.cluster.broker_configs[where] = {FROM_LAST_TIERED: "true"}

@@ -1,4 +1,4 @@
-"""Which cluster-wide configs are named as harmful, of all that stand."""
+"""Which cluster-wide configs are named as harmful, of all that are set."""
 
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.restarts.standing_defaults import troubles

@@ -135,7 +135,7 @@ def test_sv_5_an_authorizer_of_any_broker_counts_and_none_counts_only_when_all_h
     ]
 
 
-def test_sv_5_brokers_with_another_authorizer_than_the_server_are_told() -> None:
+def test_sv_5_brokers_with_another_authorizer_than_the_server_are_reported() -> None:
     own: Mapping[str, Value] = {AUTHORIZER: "org.Acl"}
     assert told(own, b1={AUTHORIZER: "org.Acl"}, b2={}) == []
     assert told(own, b1={AUTHORIZER: "org.Acl"}, b2={COUNT: 1}, b3={AUTHORIZER: "org.Other"}) == [

@@ -52,7 +52,7 @@ def test_hm_2_a_state_of_which_no_former_one_is_known_keeps_its_leader_and_gets_
     assert fail_over(here, TOPIC, 1) == []
 
 
-def test_hm_2_a_former_state_that_is_known_tells_more_than_that_a_topic_has_appeared() -> None:
+def test_hm_2_a_former_state_that_is_known_says_more_than_that_a_topic_has_appeared() -> None:
     here = view(replace(not_moving(1, 2), created=9))
     known = here.cluster.topics[TOPIC]
     before = replace(known.partitions[0], leader=2, isr=(2,), created=5)

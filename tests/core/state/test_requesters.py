@@ -1,4 +1,4 @@
-"""Who asked: no client can look like another one, or like nobody."""
+"""Who asked: no client can look like another one, or like none."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_sv_7_a_client_id_that_looks_like_another_client_is_quoted() -> None:
 
 
 @given(texts.filter(bool), texts)
-def test_sv_7_whatever_a_client_calls_itself_its_address_and_principal_can_be_told_from_the_text(
+def test_sv_7_whatever_a_client_calls_itself_the_text_shows_its_address_and_principal(
     principal: str, client_id: str
 ) -> None:
     found = client(principal, client_id, ADDRESS)

@@ -52,7 +52,7 @@ def world() -> TermView:
     return term_of(cluster)
 
 
-def test_sv_11_a_broker_tells_its_replicas_that_are_not_in_sync_and_what_it_leads_under_replicated() -> None:
+def test_sv_11_a_broker_has_its_replicas_that_are_not_in_sync_and_what_it_leads_under_replicated() -> None:
     told = {
         one.id: (one.replicas, one.leaders, one.under_replicated, one.out_of_sync)
         for one in of_brokers(world()).values()
@@ -60,7 +60,7 @@ def test_sv_11_a_broker_tells_its_replicas_that_are_not_in_sync_and_what_it_lead
     assert told == {1: (4, 3, 2, 0), 2: (3, 1, 0, 1), 3: (3, 1, 0, 0), 4: (1, 0, 0, 0), 9: (2, 0, 0, 1)}
 
 
-def test_kr_1_who_only_looks_knows_of_cordoned_brokers_what_they_tell_and_of_shutdowns_nothing() -> None:
+def test_kr_1_a_watch_knows_of_cordoned_brokers_what_they_report_and_of_shutdowns_nothing() -> None:
     told = of_brokers(world()._replace(closed={1: True, 2: False, 3: None}))
     assert {one.id: one.cordoned for one in told.values()} == {1: True, 2: False, 3: None, 4: None, 9: None}
     assert {one.shutting_down for one in told.values()} == {None}
@@ -68,14 +68,14 @@ def test_kr_1_who_only_looks_knows_of_cordoned_brokers_what_they_tell_and_of_shu
     assert {(one.cordoned, one.shutting_down) for one in of_a_controller.values()} == {(False, False)}
 
 
-def test_sv_11_disks_that_nobody_has_told_are_unknown_and_failed_log_dirs_have_their_path() -> None:
+def test_sv_11_disks_that_were_not_reported_are_unknown_and_failed_log_dirs_have_their_path() -> None:
     failed = [("/data/2", KafkaStorageError.code), ("/data/3", 7)]
     disks = {1: BrokerDisk(8, 500, 1000, 400, []), 2: BrokerDisk(7, 300, -1, -1, failed), 9: BrokerDisk(6, 1, 1, 1, [])}
     told = {one.id: one.disk for one in of_brokers(world()._replace(disks=disks)).values()}
     assert told[1] == Disk(8, 500, 1000, 400, [])
     dirs = [FailedLogDir("/data/2", "KAFKA_STORAGE_ERROR"), FailedLogDir("/data/3", "error 7")]
-    assert told[2] == Disk(7, 300, None, None, dirs), "a broker before 3.3 does not tell its volumes"
-    assert (told[3], told[9]) == (None, None), "what a dead broker had told says nothing of now"
+    assert told[2] == Disk(7, 300, None, None, dirs), "a broker before 3.3 does not report its volumes"
+    assert (told[3], told[9]) == (None, None), "what a dead broker had reported says nothing of now"
 
 
 def test_sv_11_any_partition_is_found_by_topic_partition_broker_or_state() -> None:
@@ -108,7 +108,7 @@ def test_sv_11_a_topic_of_exactly_that_name_comes_first_and_a_search_has_pages_a
     assert found(term, PartitionFilter("pay"), offset=partitions.MOST_FOUND).partitions == []
 
 
-def test_dh_6_each_broker_and_rack_tells_whether_it_may_go_and_a_dead_one_does_not() -> None:
+def test_dh_6_each_broker_and_rack_shows_whether_it_may_go_and_a_dead_one_does_not() -> None:
     topics = {"t": {0: at_rest(1, 2), 1: at_rest(3), 2: at_rest(4, 1), 3: at_rest(1, 2, 9)}}
     cluster = cluster_of(topics)
     term = term_of(cluster)._replace(disks={4: BrokerDisk(8, 500, 1000, 400, [])})
@@ -143,7 +143,7 @@ def test_dh_6_the_document_of_a_question_names_partitions_within_its_bound() -> 
     assert found.departure.room.not_told == [1, 2, 3, 4, 8]
 
 
-def test_kr_1_whether_a_throttle_is_a_lease_is_known_only_where_the_controller_tells_or_gives_none() -> None:
+def test_kr_1_whether_a_throttle_is_a_lease_is_known_only_where_the_controller_says_so_or_gives_none() -> None:
     cluster = world().cluster
     cluster.broker_configs = {"1": {LEADER_RATE: "5"}, DEFAULT: {FOLLOWER_RATE: "7"}}
     counts = no_counts()

@@ -1,4 +1,4 @@
-"""What the controller tells of brokers: leased rates and controlled shutdowns."""
+"""What the controller answers about brokers: leased rates and controlled shutdowns."""
 
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
 
 
-def test_sv_11_brokers_with_a_lease_or_in_controlled_shutdown_are_told_by_id_and_no_others() -> None:
+def test_sv_11_brokers_with_a_lease_or_in_controlled_shutdown_are_listed_by_id_and_no_others() -> None:
     cluster = Cluster()
     cluster.brokers = {broker: Broker(broker, 1, ()) for broker in (1, 2, 3, 9)}
     learn(cluster, ShutdownAsked(9, -1))

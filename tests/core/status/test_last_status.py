@@ -23,7 +23,7 @@ def of_standby(at: int, **changes: Any) -> Status:
     return status_of(server_of(None)._replace(**changes), at=at, version="1", full=True)
 
 
-def test_sv_11_who_does_not_know_the_moves_shows_what_was_known_last_with_its_time_beside_the_present() -> None:
+def test_sv_11_a_server_that_does_not_know_the_moves_shows_what_was_known_last_with_its_time() -> None:
     kept = newer(None, of_controller(1_000))
     found = with_last(of_standby(61_000), kept, full=True)
     assert (found.totals, found.work, found.enabled) == (None, None, None), "unknown stays unknown"
@@ -39,7 +39,7 @@ def test_sv_11_who_does_not_know_the_moves_shows_what_was_known_last_with_its_ti
     assert (again.at, again.last) == (3_000, None), "no chain of pasts is kept"
 
 
-def test_sv_11_a_page_of_counts_tells_no_names_of_the_past_either() -> None:
+def test_sv_11_a_page_of_counts_has_no_names_of_the_past_either() -> None:
     found = with_last(of_standby(61_000), of_controller(1_000), full=False).last
     assert found is not None
     assert (found.access, found.groups, found.controller.page) == ("counts", None, None)

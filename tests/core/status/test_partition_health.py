@@ -53,14 +53,14 @@ def test_fg_2_a_new_partition_is_not_offline_while_a_replica_lives_that_can_lead
 
 
 def test_kr_3_a_partition_that_has_had_a_leader_is_offline_without_one_though_an_eligible_replica_lives() -> None:
-    """KIP-966: the ISR is empty. A stock controller tells the leader epoch, and no partition epoch."""
+    """KIP-966: the ISR is empty. A stock controller reports the leader epoch, and no partition epoch."""
     health = PartitionHealth()
     here = cluster(not_moving(1, 2))
     put_partition(here, here.topics[TOPIC], 1, Partition((1, 2), leader_epoch=1))
     assert counted(health, here) == (1, 1)
 
 
-async def test_fg_2_nobody_knows_what_is_offline_before_the_brokers_of_a_cluster_are_there(
+async def test_fg_2_what_is_offline_is_unknown_before_the_brokers_of_a_cluster_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(partition_counting, "JOINING_S", 0.001)

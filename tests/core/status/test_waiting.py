@@ -85,7 +85,7 @@ def test_fg_5_a_move_waits_for_room_under_the_cap_of_its_line(place: Place, cap:
     assert why(in_line(queued(), place, cap), InFlightCaps(per_broker=3, repairs=500)) == text
 
 
-def test_fg_5_a_move_waits_for_a_broker_without_a_cap_until_it_tells_sizes() -> None:
+def test_fg_5_a_move_waits_for_a_broker_without_a_cap_until_it_reports_sizes() -> None:
     assert why(in_line(queued(), sending(2))) == "broker 2 to report sizes"
 
 

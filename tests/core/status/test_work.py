@@ -74,7 +74,7 @@ def two_moves() -> dict[int, Partition]:
 
 
 def test_sv_11_what_moves_have_copied_is_unknown_after_a_failover_until_it_was_measured() -> None:
-    """The broker that gets the replicas is dead: its sizes are told by nobody."""
+    """The broker that gets the replicas is dead: its sizes are not reported."""
     case = Case(two_moves())
     sample(case.tracker, case.cluster, 0.0, {1: {"t": {0: 1000, 1: 1000}}})
     status, work = case.status(), case.work()
@@ -116,7 +116,7 @@ def test_sv_11_the_share_does_not_go_back_as_moves_end_and_the_group_keeps_their
     shares.append(case.work().share)
     case.end(0)
     shares.append(case.work().share)
-    assert case.status().totals.bytes_total == 1000, "the sum of those in flight has it no more"  # type: ignore[union-attr]
+    assert case.status().totals.bytes_total == 1000, "it is no longer in that sum"  # type: ignore[union-attr]
     assert (case.work().ended, case.work().bytes_total, case.work().bytes_left) == (1, 2500, 1100)
     case.look(10.0, {1: 500})
     shares.append(case.work().share)
@@ -148,7 +148,7 @@ def test_fg_2_a_replica_that_is_placed_elsewhere_before_there_is_a_log_copies_no
     assert (case.work().ended, case.work().bytes_total, case.work().share) == (1, 2000, 0.25)
 
 
-def test_fg_2_what_ended_before_anybody_measured_it_makes_the_total_unknown_and_not_small() -> None:
+def test_fg_2_what_ended_before_it_was_measured_makes_the_total_unknown_and_not_small() -> None:
     case = Case(two_moves())
     case.end(0)
     case.look(0.0, {1: 250})
@@ -221,7 +221,7 @@ def test_sv_11_a_move_that_begins_and_ends_between_two_samples_is_no_longer_amon
 
 
 def test_sv_11_the_end_of_a_move_takes_no_other_move_of_its_partition_out_of_the_sums() -> None:
-    """The end is told after a sample that has seen the next move."""
+    """The end is reported after a sample that has seen the next move."""
     case = Case({0: move((1,), (2,))})
     case.look(0.0, {0: 500})
     first = case.cluster.topics["t"].partitions[0].move
@@ -266,7 +266,7 @@ def by_alice(name: str) -> dict[str, Requester]:
     return {name: Requester("User:alice from 10.0.0.7", "User:alice", address="10.0.0.7")}
 
 
-def test_sv_11_who_has_disabled_reassignments_is_named_in_full_only() -> None:
+def test_sv_11_the_client_that_has_disabled_reassignments_is_named_in_full_only() -> None:
     case = Case(two_moves())
     write(case.cluster, settings={ENABLED: "false"}, settings_by=by_alice(ENABLED))
     [problem] = [one for one in case.status().problems if one.kind == "disabled"]
@@ -316,7 +316,7 @@ def test_sv_11_a_move_that_has_copied_all_says_which_replica_it_waits_for() -> N
     assert (one.waits_for, one.remaining_ms) == (None, 0)
 
 
-def test_sv_11_where_sizes_do_not_tell_what_is_left_the_rate_is_shown_and_the_rest_is_null() -> None:
+def test_sv_11_where_sizes_do_not_show_what_is_left_the_rate_is_shown_and_the_rest_is_null() -> None:
     case = Case({0: move((1,), (2,))})
     case.cluster.topic_configs["t"] = {"cleanup.policy": "compact"}
     for now, held in ((0.0, 900), (10.0, 1000), (20.0, 1100)):
@@ -337,7 +337,7 @@ def test_sv_11_where_sizes_do_not_tell_what_is_left_the_rate_is_shown_and_the_re
     assert case.work().bytes_copied == 1000, "what has ended was copied whole"
 
 
-def test_sv_11_an_estimate_that_nobody_can_make_has_its_reason() -> None:
+def test_sv_11_an_estimate_that_cannot_be_made_has_its_reason() -> None:
     case = Case(two_moves(), waiting=1)
     assert case.work().no_estimate == "no broker has reported yet how much is copied"
     case.look(0.0, {0: 10, 1: 10})

@@ -77,7 +77,7 @@ def test_236_11_a_list_shrinks_as_one_partition_after_the_other_completes() -> N
     assert topic_after(half, memory, [], []) == (lists(None, "7:3"), TopicMemory())
 
 
-def test_236_11_a_star_that_somebody_sets_meanwhile_stays() -> None:
+def test_236_11_a_star_that_others_set_during_the_lease_stays() -> None:
     after = topic_after(lists("0:1"), TopicMemory(), ["0:1", "0:2"], [])
     star = topic_after(lists("*"), after.memory, ["0:1", "0:2"], [])
     assert star == (lists("*"), TopicMemory())
@@ -120,7 +120,7 @@ def test_fg_4_leases_that_lift_set_their_own_rate_and_exactly_the_former_one_ret
     )
     assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (original, BrokerMemory())
     theirs = broker_after(rates("70"), defaults, after.memory, 100, lifts=True)
-    assert theirs.configs == rates("70"), "somebody else has set it meanwhile"
+    assert theirs.configs == rates("70"), "others have set it since"
     assert broker_after(theirs.configs, defaults, theirs.memory, NO_RATE).configs == rates("70"), "and keeps it"
     other = broker_after(after.configs, defaults, after.memory, 100)
     assert other == broker_after(original, defaults, BrokerMemory(), 100), "a lease that does not lift joins"
@@ -154,7 +154,7 @@ def test_236_11_the_remaining_lease_sets_the_rate() -> None:
     assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == {}
 
 
-def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stays_during_and_after_the_lease() -> None:
+def test_236_11_a_rate_that_others_set_stays_during_and_after_the_lease() -> None:
     after = broker_after(rates("500"), {}, BrokerMemory(), 100)
     theirs = broker_after(rates("300"), {}, after.memory, 100)
     assert theirs.configs == rates("300")
@@ -176,7 +176,7 @@ def test_236_11_a_cluster_limit_that_is_lowered_and_raised_during_a_lease_counts
     assert broker_after(theirs.configs, rates("50"), theirs.memory, 100) == theirs, "the broker's own limit counts"
 
 
-def test_236_11_a_rate_that_somebody_else_removes_is_put_back_only_while_a_lease_needs_it() -> None:
+def test_236_11_a_rate_that_others_remove_is_put_back_only_while_a_lease_needs_it() -> None:
     after = broker_after(rates("500"), {}, BrokerMemory(), 100)
     again = broker_after({}, {}, after.memory, 100)
     assert again.configs == rates("100")

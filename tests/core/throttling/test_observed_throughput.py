@@ -59,5 +59,6 @@ def test_46_5_a_broker_that_answered_late_does_not_count_for_some_samples() -> N
     moves.look(0.0, {**at_rest, 4: {1: 0}})
     assert moves.look(5.0, {**at_rest, 4: None}) == 0
     assert moves.look(10.0, {**at_rest, 4: {1: 5000}}) == 0, "this may be the answer to the question before"
-    assert moves.look(15.0, {**at_rest, 4: {1: 15_000}}) == 0, "so that nobody knows how much time is between the two"
+    assert moves.look(15.0, {**at_rest, 4: {1: 15_000}}) == 0, "so that it is not known how much time is between the"
+    " two"
     assert moves.look(20.0, {**at_rest, 4: {1: 20_000}}) == 1000

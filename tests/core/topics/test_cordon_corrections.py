@@ -79,7 +79,7 @@ def test_dh_2_a_replica_that_may_have_a_log_stays(partition: Partition, others: 
     assert "cordon.corrected" not in told(here)
 
 
-def test_dh_2_the_rack_of_the_cordoned_broker_counts_no_longer() -> None:
+def test_dh_2_the_rack_of_the_cordoned_broker_no_longer_counts() -> None:
     here = appeared(Partition((3, 1)))
     racks = {1: "a", 2: "a", 3: "b", 4: "b"}
     here.cluster.brokers = {id_: broker(id_, rack=rack) for id_, rack in racks.items()}
@@ -108,7 +108,7 @@ def test_dh_2_a_missing_replica_waits_for_an_open_broker_but_an_only_one_does_no
     assert made(replace_missing(alone, TOPIC, 0, SERVER)).replicas == (1,)
 
 
-def test_dh_2_new_replicas_on_a_cordoned_broker_are_told_of_by_broker_with_the_first_of_them() -> None:
+def test_dh_2_new_replicas_on_a_cordoned_broker_are_reported_by_broker_with_the_first_of_them() -> None:
     here, applied = appeared(not_moving(1, 2)).cluster, ReplayedChanges()
     for index in range(7):
         applied.partitions.append(PartitionTransition("new", index, None, not_moving(3, 1)))

@@ -1,4 +1,4 @@
-"""Windows that cannot be read any more: nobody has taken the rate away that leases had from them."""
+"""Windows that can no longer be read: the rate that leases had from them still holds."""
 
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS

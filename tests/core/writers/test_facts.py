@@ -136,7 +136,7 @@ def test_236_11_a_config_that_others_change_back_while_it_is_written_for_a_lease
     assert made.leases.drain() == ({TOPIC: None}, {})
 
 
-def test_sv_2_marks_that_were_removed_stand_no_longer() -> None:
+def test_sv_2_marks_that_were_removed_are_gone() -> None:
     made = here()
     learn(made, MarksFound({"gone": DeletionMark(90, accepted=True), "other": DeletionMark(91, accepted=True)}))
     assert made.stale_marks == {"gone", "other"}

@@ -49,7 +49,7 @@ def fresh() -> Cluster:
     return made
 
 
-def test_sv_3_a_reload_keeps_all_that_no_znode_tells_of_what_is_still_the_same() -> None:
+def test_sv_3_a_reload_keeps_all_that_no_znode_has_of_what_is_still_the_same() -> None:
     made, soft = known(), picture(known().soft)
     found = taken_over(made, fresh())
     kept = dict(picture(made.soft))

@@ -113,7 +113,7 @@ def replayed(cluster: Cluster) -> None:
 
 
 def derived_afresh(cluster: Cluster) -> object:
-    """As whoever reads the same now, and knows the same besides."""
+    """As a reader derives them that reads the same now, and knows the same otherwise."""
     soft = cluster.soft
     same = SoftState(started_with=soft.started_with, window=soft.window, migrating=soft.migrating)
     return replace(cluster, soft=same).soft.in_force
@@ -122,7 +122,7 @@ def derived_afresh(cluster: Cluster) -> object:
 @pytest.mark.more
 @settings(deadline=None, max_examples=examples(300))
 @given(first=reads, started_with=own, steps=st.lists(st.one_of(facts, facts, reads, st.none()), max_size=12))
-def test_sv_3_whatever_is_read_told_or_decided_the_settings_that_hold_are_those_of_their_sources(
+def test_sv_3_whatever_is_read_reported_or_decided_the_settings_that_hold_are_those_of_their_sources(
     first: Cluster, started_with: ReassignmentSettings, steps: list[Fact[Any] | Cluster | None]
 ) -> None:
     cluster = replace(first, soft=SoftState(started_with=started_with))

@@ -48,7 +48,7 @@ def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() 
     assert outcome.report is None
 
 
-def test_236_1_a_start_replaces_original_replicas_that_somebody_else_wrote() -> None:
+def test_236_1_a_start_replaces_original_replicas_that_others_wrote() -> None:
     assert decided(view(not_moving(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
 
 
@@ -66,7 +66,7 @@ def test_236_10_a_move_that_another_controller_started_gets_its_original_replica
     assert decided(view(moving((2, 1), (3, 4), recorded=False)), 3, 4).entry == BatchEntry((3, 4), (2, 1))
 
 
-def test_236_4_original_replicas_that_somebody_took_out_stay_out() -> None:
+def test_236_4_original_replicas_that_others_took_out_stay_out() -> None:
     in_view = view(moving((2, 1), (3, 4)))
     assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((3, 4)), stripped=True).entry == BatchEntry(
         (3, 4)
@@ -245,7 +245,7 @@ def test_236_4_a_live_original_replica_out_of_sync_does_not_become_the_leader() 
     )
 
 
-def test_236_3_a_rollback_ignores_original_replicas_that_somebody_changed() -> None:
+def test_236_3_a_rollback_ignores_original_replicas_that_others_changed() -> None:
     outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=(5, 6))
     assert sets(made(outcome.changes)) == ((1, 2), (), ())
     assert outcome.report == "rolled back to [1, 2]: [5, 6] was not there before its move"
