@@ -135,7 +135,7 @@ def test_the_tables_that_a_benchmark_shows_are_recorded() -> None:
     assert [(table.title, table.rows) for table in tables] == [("one", (("a", "1 s"),)), ("two", (("b", "2 s"),))]
 
 
-def test_a_run_of_other_sizes_is_told() -> None:
+def test_a_run_of_other_sizes_is_named() -> None:
     assert unlike(results(ROW), results(ROW)) == []
     assert unlike(results(ROW), results(ROW, quick=True)) == ["bulk: quick was False and is True"]
 

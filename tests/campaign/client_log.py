@@ -35,7 +35,7 @@ def close(log: logging.Logger) -> None:
 
 
 class ClientView:
-    """What librdkafka's statistics show: each partition's leader, and how the connection to each broker stands."""
+    """What librdkafka's statistics show: each partition's leader, and the state of the connection to each broker."""
 
     def __init__(self) -> None:
         self._last: Mapping[str, Any] = {}

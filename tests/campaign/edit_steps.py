@@ -1,4 +1,4 @@
-"""Somebody takes replicas away in a topic's znode, by hand or with an older dump, under a producer with acks=1. Nothing
+"""Replicas are taken away in a topic's znode, by hand or with an older dump, under a producer with acks=1. Nothing
 else is harmed meanwhile.
 
 With acks=1, what a leader has taken and no follower has fetched is lost at any change of leader. So these are promised:

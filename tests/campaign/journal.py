@@ -1,4 +1,4 @@
-"""What producers have sent to an incarnation of a topic, and what they were told about it."""
+"""What producers have sent to an incarnation of a topic, and what they were answered."""
 
 import threading
 from collections import defaultdict

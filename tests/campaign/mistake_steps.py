@@ -1,4 +1,4 @@
-"""What somebody does by mistake. Nothing may come of it."""
+"""What an operator does by mistake. Nothing may come of it."""
 
 import asyncio
 import json

@@ -80,7 +80,7 @@ async def _hold(site: Site, topic: str, *, hold: bool) -> str:
 
 
 async def _are_held(site: Site, topic: str) -> bool:
-    """Also where ZooKeeper does not answer: then nobody knows."""
+    """Also where ZooKeeper does not answer: then it is not known."""
     with contextlib.suppress(ZkError):
         return any("held" in entry for name, entry in (await queue_json(site.zk) or {}).items() if name[0] == topic)
     return True

@@ -181,7 +181,7 @@ def test_sv_4_a_directory_of_a_deleted_topic_was_dropped_when_the_deletion_began
     assert strays(LATER, assigned=created_again, held=gone) == [], "the new topic may have had a replica there"
 
 
-def test_sv_4_where_nobody_has_noted_the_drop_the_broker_was_away_soon_after_the_last_record() -> None:
+def test_sv_4_where_the_drop_was_not_noted_the_broker_was_away_soon_after_the_last_record() -> None:
     assert strays(Absence(3, 101, 110)) == []
     assert strays(Absence(3, 90, 110)) == []
     assert strays(Absence(3, 50, 60)) != []
@@ -309,7 +309,7 @@ def test_sv_4_an_older_state_that_is_put_back_counts_once_it_is_taken_up() -> No
     assert "went from ((4,), (2,), (0, 6))" in found
 
 
-def test_sv_4_the_log_of_a_replica_that_somebody_took_away_in_zookeeper_is_tolerated_and_no_other() -> None:
+def test_sv_4_the_log_of_a_replica_that_was_taken_away_in_zookeeper_is_tolerated_and_no_other() -> None:
     stray = with_held(*WELL.held, Held(3, "data-0", "t-0", ID))
     assert checks.directories(stray, {"t"}) == []
     assert checks.directories(stray, {"u"}) == ["broker 3 has data-0/t-0, and is no replica of it"]

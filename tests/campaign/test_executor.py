@@ -1,4 +1,4 @@
-"""Steps of a lane come one after the other, lanes run beside each other, and a step that fails ends the campaign."""
+"""Steps of a lane come one after the other, lanes run at the same time, and a step that fails ends the campaign."""
 
 import asyncio
 from typing import Any, cast
@@ -15,7 +15,7 @@ SITE = cast(Site, None)
 
 
 class Recorded:
-    """Steps that say what they do, and wait for each other where they are told to."""
+    """Steps that say what they do, and wait for each other where the test says so."""
 
     def __init__(self) -> None:
         self.began: list[str] = []

@@ -145,7 +145,7 @@ def test_sv_4_a_broker_is_away_until_a_controller_has_noticed_that_it_is_back() 
     assert until_noticed(absences, lines) == (Absence(3, 100, 105.5), *absences[1:])
 
 
-def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tmp_path: Path) -> None:
+def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_sent_to_no_broker(tmp_path: Path) -> None:
     def told(second: str, text: str) -> str:
         return f"[2026-11-25 12:52:{second}] INFO [Controller id=2] {text} (kafka.controller.KafkaController)\n"
 
@@ -186,7 +186,9 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     assert (found.name, found.replicas, round(found.at % 60, 3)) == ("b-0", frozenset({1, 2, 3}), 26.386)
 
 
-def test_sv_4_a_stock_controller_that_was_killed_while_it_ended_a_move_may_have_told_no_broker(tmp_path: Path) -> None:
+def test_sv_4_a_stock_controller_that_was_killed_while_it_ended_a_move_may_have_sent_it_to_no_broker(
+    tmp_path: Path,
+) -> None:
     def told(second: str, text: str) -> str:
         return f"[2026-11-27 18:34:{second}] INFO [Controller id=2] {text} (kafka.controller.KafkaController)\n"
 

@@ -1,4 +1,6 @@
-"""A client that was told of no broker, and has lost all that it knew, is replaced by another one (librdkafka #5301)."""
+"""A client that was answered without a broker, and has lost all that it knew, is replaced by another one (librdkafka
+#5301).
+"""
 
 import asyncio
 import json

@@ -99,7 +99,7 @@ def test_sv_4_a_record_of_a_deleted_topic_or_of_another_partition_is_found(forei
     assert "1 nobody wrote to incarnation 1" in delivered(journal(), read)[0]
 
 
-def test_sv_4_a_partition_that_nobody_reads_loses_its_records() -> None:
+def test_sv_4_a_partition_that_is_not_read_loses_its_records() -> None:
     assert delivered(journal(), {}) == ["t-0: 4 lost of acknowledged 4: 0, 1, 2, 3"]
 
 

@@ -49,7 +49,7 @@ async def test_sv_4_a_batch_leaves_out_what_moves_where_a_stock_broker_controls(
     assert [entry["partition"] for entry in cast(list[dict[str, int]], here.zk.batch["partitions"])] == batched
 
 
-async def test_sv_4_nobody_asks_a_stock_controller_to_end_a_move_or_to_change_its_target() -> None:
+async def test_sv_4_no_step_asks_a_stock_controller_to_end_a_move_or_to_change_its_target() -> None:
     here = cast(Site, Here(stock_controls=True))
     assert await cancel(here, "t", [1, 2]) == f"answered {LEFT_TO_STOCK}"
     assert await move(here, "t", {1: [1, 4]}) == f"answered {LEFT_TO_STOCK}"

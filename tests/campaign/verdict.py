@@ -52,7 +52,7 @@ class Counts:
 
 
 def cluster_checks(expected: Mapping[str, int], edited: Collection[str] = ()) -> dict[str, Check]:
-    """In the order in which a failure is told."""
+    """In the order in which a failure is reported."""
     return {
         "topics": lambda facts: checks.expected_topics(facts, expected),
         "leaders": checks.leaders,
@@ -118,7 +118,7 @@ async def _facts(site: Site) -> Facts:
 
 
 async def _every(seconds: float, act: Callable[[], Awaitable[None]]) -> None:
-    """Act now, and again and again, also where nobody answers."""
+    """Act now, and again and again, also where no server answers."""
     while True:
         with suppress(OSError, EOFError, AssertionError, LookupError, ZkError):
             await act()

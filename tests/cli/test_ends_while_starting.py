@@ -87,7 +87,9 @@ async def test_hm_4_a_command_ends_while_zookeeper_is_silent(command: str, tmp_p
 
 
 @pytest.mark.parametrize("command", ["serve", "fleet"])
-async def test_hm_4_a_command_ends_while_nobody_listens_where_zookeeper_should_be(command: str, tmp_path: Path) -> None:
+async def test_hm_4_a_command_ends_while_nothing_listens_where_zookeeper_should_be(
+    command: str, tmp_path: Path
+) -> None:
     with free_ports("127.0.0.1", 1) as (port,):
         pass
     with started(*arguments_of(command, f"127.0.0.1:{port}", tmp_path)) as process:

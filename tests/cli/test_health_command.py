@@ -102,7 +102,7 @@ async def test_hm_6_health_asks_a_server_whatever_its_pages_want_and_says_when_i
 async def test_sv_11_health_waits_for_a_server_that_says_nothing_no_longer_than_it_may(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system takes connections, and nobody answers
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system takes connections, and no process answers
         host, port = silent.getsockname()
         at = ("--metrics-listener", f"{host}:{port}", "--timeout-ms", "100")
         assert await asyncio.wait_for(health(*at), 20) == 1

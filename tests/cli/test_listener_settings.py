@@ -70,7 +70,9 @@ def test_sv_5_a_listener_has_the_protocol_of_the_map_else_that_of_its_name() -> 
         (("--listeners", "SSL://h:1", "--advertised-listeners", "PLAINTEXT://h:1"), "--advertised-listeners: one is"),
     ],
 )
-def test_sv_5_listeners_that_do_not_fit_together_are_told(arguments: tuple[str, ...], saying: str) -> None:
+def test_sv_5_listeners_that_do_not_fit_together_are_refused_with_the_reason(
+    arguments: tuple[str, ...], saying: str
+) -> None:
     with pytest.raises(UsageError, match="listener") as error:
         read(*arguments)
     assert str(error.value).startswith(saying)
@@ -137,7 +139,7 @@ def test_sv_5_a_slip_in_what_is_asked_of_clients_ends_the_start_although_no_list
     assert read("--config", str(toml))[name] == "required"
 
 
-def test_sv_5_a_listeners_own_settings_may_stand_in_toml(tmp_path: Path, stores: dict[str, str]) -> None:
+def test_sv_5_a_listeners_own_settings_may_be_in_toml(tmp_path: Path, stores: dict[str, str]) -> None:
     toml = tmp_path / "c.toml"
     own = "".join(f'"listener.name.ssl.{name}" = "{value}"\n' for name, value in stores.items())
     toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n{own}')
@@ -203,7 +205,7 @@ def test_sv_5_a_secret_of_the_wrong_form_is_not_repeated(tmp_path: Path) -> None
         (b"a" * (2**20 + 1), "cannot read {path}: it has more than 1048576 bytes"),
     ],
 )
-def test_sv_5_a_server_properties_that_cannot_be_read_is_told(
+def test_sv_5_a_server_properties_that_cannot_be_read_is_refused_with_the_reason(
     tmp_path: Path, content: bytes | None, saying: str
 ) -> None:
     path = tmp_path / "server.properties"

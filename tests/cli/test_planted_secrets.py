@@ -1,4 +1,4 @@
-"""A secret is planted at every place of every command where somebody may put one by mistake, and looked for in all that
+"""A secret is planted at every place of every command where a user may put one by mistake, and looked for in all that
 the command says.
 """
 
@@ -62,7 +62,7 @@ class Taken(Exception):
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Said]:
-    """All that a command says for its arguments, with its log, in a directory of its own. It reaches nobody."""
+    """All that a command says for its arguments, with its log, in a directory of its own. It reaches no server."""
 
     def taken(work: Any = None, *_: object, **__: object) -> None:
         if asyncio.iscoroutine(work):
@@ -110,7 +110,7 @@ def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> Iterator[
 
 
 def needed(parser: argparse.ArgumentParser, but: argparse.Action) -> list[str]:
-    """What the parser wants besides one action, with values that reach nobody."""
+    """What the parser wants besides one action, with values that reach no server."""
     flags = [one for one in parser._actions if one.required and one.option_strings and one is not but]
     found = [word for one in flags for word in (one.option_strings[-1], "1" if "id" in one.dest else "127.0.0.1:1")]
     for group in parser._mutually_exclusive_groups:

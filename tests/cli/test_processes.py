@@ -114,7 +114,7 @@ async def test_sv_7_a_request_with_the_longest_name_is_a_short_line(
     assert file.stat().st_size < 1_000
 
 
-async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
+async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_set_to(
     commands: Processes, zk_connect: str, tmp_path: Path, tmp_data: Path
 ) -> None:
     arguments = ("serve", "--zookeeper-connect", zk_connect, *PORT_0)

@@ -80,7 +80,7 @@ def of_broker(folder: Path, *lines: str) -> str:
         ("allow.everyone.if.no.acls.found=false", "nobody knows it; is allow.everyone.if.no.acl.found meant?"),
     ],
 )  # fmt: skip
-def test_hm_6_a_name_that_means_security_and_that_nobody_uses_ends_the_start(
+def test_hm_6_a_name_that_means_security_and_has_no_effect_ends_the_start(
     tmp_path: Path, line: str, saying: str
 ) -> None:
     path = of_broker(tmp_path, line)

@@ -36,7 +36,7 @@ def takes_precedence(name: str, value: str) -> bool:
     )
 
 
-def test_sv_1_each_setting_stands_in_the_catalogue_once() -> None:
+def test_sv_1_each_setting_is_in_the_catalogue_once() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 

@@ -1,4 +1,4 @@
-"""`serve` with TLS, as a process: real clients of other makers, what they are told, and no secret anywhere."""
+"""`serve` with TLS, as a process: real clients of other makers, what they are answered, and no secret anywhere."""
 
 import asyncio
 import json

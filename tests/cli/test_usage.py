@@ -231,7 +231,9 @@ def test_sv_1_every_command_explains_itself(command: str, capsys: pytest.Capture
     assert said.err == ""
 
 
-def test_dp_6_plans_are_made_on_spark_on_this_machine_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dp_6_plans_are_made_on_spark_on_this_machine_unless_asked_otherwise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for command in ("plan heal", "plan verify", "audit", "history"):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])

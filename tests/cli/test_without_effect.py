@@ -121,7 +121,7 @@ def test_sv_1_variables_that_are_read_and_those_of_services_are_no_mistake() -> 
 
 
 @pytest.mark.parametrize("name", ["inter.broker.listener.name", "control.plane.listener.name"])
-def test_sv_5_a_listener_of_brokers_that_nobody_has_is_told_with_those_that_there_are(name: str) -> None:
+def test_sv_5_an_unknown_listener_of_brokers_is_named_with_those_that_there_are(name: str) -> None:
     login = {"sasl.mechanism.inter.broker.protocol": "PLAIN", name: "NOPE"}
     with pytest.raises(BadSetting, match=rf"^{name}: there is no such listener; listener.* has A, B$"):
         broker_links({**login, "listener.security.protocol.map": "B:SSL,A:SASL_SSL"})

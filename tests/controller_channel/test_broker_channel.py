@@ -70,7 +70,7 @@ async def test_sv_4_stops_can_be_waited_for_until_the_broker_has_answered_the_la
 async def test_sv_4_a_broker_that_does_not_listen_yet_is_tried_again_and_again_without_longer_and_longer_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It has registered. From the moment it listens, clients may ask it, and it knows no broker until it is told."""
+    """It has registered. Once it listens, clients may ask it, and it knows no broker until it is sent some."""
     monkeypatch.setattr(channel_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(channel_module, "FIRST_BACKOFF_S", 3600.0)
     really, refused = RpcClient.open, iter(range(20))
@@ -251,7 +251,7 @@ async def test_sv_4_a_refused_first_leader_and_isr_is_followed_by_a_complete_one
         assert [state.partition_index for state in broker.received[2].topic_states[0].partition_states] == [0, 1]
 
 
-async def test_sv_5_a_broker_that_does_not_authorize_this_server_is_told_once_and_learns_everything_later(
+async def test_sv_5_a_broker_that_does_not_authorize_this_server_is_logged_once_and_learns_everything_later(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(channel_module, "LONGEST_BACKOFF_S", 0.01)
@@ -281,7 +281,7 @@ async def test_sv_5_a_broker_that_does_not_authorize_this_server_is_told_once_an
 
 
 async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() -> None:
-    """Other tasks run between slices; what changes meanwhile is sent behind it."""
+    """Other tasks run between slices; what changes in the meantime is sent after it."""
     async with connected(up_to_date=False) as (broker, channel, _, found):
         found.topics["t"].partitions.update(dict.fromkeys(range(20_000), not_moving(1, 2, 3)))
         building = channel._building(LeaderAndIsr({}, is_complete=True), 7)
@@ -298,7 +298,7 @@ async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() 
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(release: str) -> None:
+async def test_sv_4_each_broker_is_sent_the_highest_versions_that_it_serves(release: str) -> None:
     """Also a broker that has been upgraded before the others: it says itself what it serves."""
     highest = RELEASES[release]
     async with connected(highest | {ApiKey.API_VERSIONS: 3}, up_to_date=False) as (broker, channel, reports, found):

@@ -152,7 +152,7 @@ def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_
 def test_hm_2_where_another_topic_of_the_name_has_vanished_without_a_mark_a_log_goes_only_if_the_present_one_lives(
     vanished: UUID | None, proof: bool
 ) -> None:
-    """Nobody has said that the logs of that one may go, and this may be one of them."""
+    """No one has said that the logs of that one may go, and this may be one of them."""
     cluster = hosted((1,), created=5)
     gone = Topic("one", vanished, {0: cluster.topics["one"].partitions[0]}, created=3)
     cluster.soft.former.keep(gone, gone.partitions)
@@ -191,7 +191,7 @@ def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) ->
 def test_sv_10_a_replica_that_its_broker_refuses_is_held_against_the_others_in_sync(
     cluster: Cluster, others: list[int]
 ) -> None:
-    """A broker that has registered since may be right: somebody has restored ZooKeeper."""
+    """A broker that has registered since may be right: ZooKeeper was restored."""
 
     def held(topic_id: int) -> list[int]:
         replica = HostedReplica(TopicPartition("one", 0), UUID(int=topic_id))

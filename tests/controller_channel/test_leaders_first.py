@@ -68,7 +68,7 @@ class Brokers:
         )
 
     def answer(self, broker_id: int, request: Request) -> None:
-        """The broker has done what it was told."""
+        """The broker has done what it was sent."""
         for name in request.body.stops if isinstance(request.body, StopReplica) else ():
             self.epochs.pop((broker_id, name), None)
         for name, epoch in request.epochs.items():
@@ -104,7 +104,7 @@ async def brokers() -> AsyncIterator[Brokers]:
     await made.channels.close()
 
 
-async def test_455_4_followers_and_new_replicas_are_told_once_the_leader_has_answered(brokers: Brokers) -> None:
+async def test_455_4_followers_and_new_replicas_are_sent_theirs_once_the_leader_has_answered(brokers: Brokers) -> None:
     brokers.changed(not_moving(1, 2, epoch=6))
     brokers.settle()
     for epoch in (7, 8):
@@ -118,7 +118,7 @@ async def test_455_4_followers_and_new_replicas_are_told_once_the_leader_has_ans
     assert [brokers.told(follower) for follower in (2, 3)] == [{NAME: False}, {NAME: True}]
 
 
-async def test_455_4_a_broker_that_led_until_now_is_told_at_once(brokers: Brokers) -> None:
+async def test_455_4_a_broker_that_led_until_now_learns_it_at_once(brokers: Brokers) -> None:
     """It accepts records until then, which the new leader does not have."""
     brokers.changed(not_moving(1, 2, 3, leader=2, epoch=6))
     assert [brokers.told(one) for one in (3, 1)] == [{}, {NAME: False}]
@@ -127,7 +127,7 @@ async def test_455_4_a_broker_that_led_until_now_is_told_at_once(brokers: Broker
 
 
 @pytest.mark.parametrize("then", [NO_LEADER, 2])
-async def test_sv_10_a_broker_that_has_led_is_told_at_once_however_many_lead_before_it_is_told(
+async def test_sv_10_a_broker_that_has_led_learns_it_at_once_however_many_lead_before_that(
     brokers: Brokers, then: int
 ) -> None:
     brokers.changed(not_moving(1, 2, 3, leader=then, epoch=6))
@@ -139,7 +139,7 @@ async def test_sv_10_a_broker_that_has_led_is_told_at_once_however_many_lead_bef
     assert brokers.told(1) == {}, "it knows that it does not lead any more"
 
 
-async def test_sv_10_a_broker_that_has_led_is_told_at_once_also_if_its_request_is_lost(brokers: Brokers) -> None:
+async def test_sv_10_a_broker_that_has_led_learns_it_at_once_also_if_its_request_is_lost(brokers: Brokers) -> None:
     brokers.changed(not_moving(1, 2, 3, leader=2, epoch=6))
     request = brokers.take(1)
     assert request is not None
@@ -149,7 +149,7 @@ async def test_sv_10_a_broker_that_has_led_is_told_at_once_also_if_its_request_i
     assert brokers.epochs[1, NAME] == 7
 
 
-async def test_455_4_followers_do_not_wait_where_nobody_leads(brokers: Brokers) -> None:
+async def test_455_4_followers_do_not_wait_where_there_is_no_leader(brokers: Brokers) -> None:
     brokers.changed(not_moving(1, 2, 3, leader=2, epoch=6))
     brokers.changed(not_moving(1, 2, 3, leader=NO_LEADER, epoch=7))
     assert [brokers.told(one) for one in BROKERS] == [{NAME: False}] * 3
@@ -184,7 +184,7 @@ async def test_455_5_a_replica_that_stops_while_it_waits_is_not_started_again(br
     assert (brokers.told(2), brokers.told(3)) == ({NAME: False}, {})
 
 
-async def test_sv_10_followers_of_a_deleted_topic_wait_for_nobody(brokers: Brokers) -> None:
+async def test_sv_10_followers_of_a_deleted_topic_do_not_wait(brokers: Brokers) -> None:
     brokers.changed(not_moving(1, 2, 3, epoch=6))
     request = brokers.take(1)
     assert request is not None
@@ -299,7 +299,7 @@ class History:
 
 
 async def replayed(steps: Iterable[tuple[str, ...]], check: Callable[[History], None]) -> None:
-    """Let these steps happen, with a check after each of them, then all that is pending; then nobody lags behind."""
+    """Let these steps happen, with a check after each of them, then all that is pending; then no broker lags behind."""
     history = History()
     try:
         for kind, *given_ in steps:
@@ -325,7 +325,7 @@ def check_leaders_know(history: History) -> None:
 
 
 def check_nobody_believes_for_long_that_it_leads(history: History) -> None:
-    """A broker that leads by what it knows, and does not lead any more, need not wait for anybody to learn of it."""
+    """A broker that leads by what it knows, and no longer leads, learns of it without waiting for another."""
     for (own, name), epoch in history.brokers.epochs.items():
         value = history.brokers.cluster.topics["t"].partitions[name.partition]
         if history.leaders[name, epoch] == own != value.leader:
@@ -340,15 +340,17 @@ def check_nobody_believes_for_long_that_it_leads(history: History) -> None:
 
 
 @given(st.lists(st.one_of(CHANGES, TAKES, ANSWERS, ACCIDENTS), max_size=40))
-def test_sv_10_a_broker_that_believes_that_it_leads_waits_for_nobody(steps: list[Any]) -> None:
+def test_sv_10_a_broker_that_believes_that_it_leads_does_not_wait(steps: list[Any]) -> None:
     asyncio.run(replayed(steps, check_nobody_believes_for_long_that_it_leads))
 
 
 @given(st.lists(st.one_of(CHANGES, TAKES, ANSWERS), max_size=40))
-def test_455_4_no_follower_is_told_before_its_leader(steps: list[Any]) -> None:
+def test_455_4_no_follower_learns_before_its_leader(steps: list[Any]) -> None:
     asyncio.run(replayed(steps, check_leaders_know))
 
 
 @given(st.lists(st.one_of(CHANGES, TAKES, ANSWERS, ACCIDENTS), max_size=40))
-def test_sv_4_all_replicas_learn_the_latest_epoch_whatever_is_lost_and_whoever_starts_anew(steps: list[Any]) -> None:
+def test_sv_4_all_replicas_learn_the_latest_epoch_whatever_is_lost_and_whichever_broker_starts_anew(
+    steps: list[Any],
+) -> None:
     asyncio.run(replayed(steps, lambda _: None))

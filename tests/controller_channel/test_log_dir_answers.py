@@ -124,7 +124,7 @@ async def test_hm_2_a_log_of_another_topic_stays_until_another_broker_has_accept
 
 
 async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_its_replica_leaves_the_isr() -> None:
-    """The replica was removed and added again meanwhile."""
+    """The replica was removed and added again in between."""
     answers = iter([leader_and_isr_answer({1: INCONSISTENT_TOPIC_ID}), leader_and_isr_answer({1: 0})])
     async with connected() as (broker, channel, reports, found):
         broker.answer = lambda body: next(answers) if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]

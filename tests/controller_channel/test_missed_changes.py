@@ -47,7 +47,7 @@ class Away:
 
 
 class Told(NamedTuple):
-    """What a broker is told to stop and to forget."""
+    """What a broker has to stop and to forget."""
 
     stops: dict[TopicPartition, StopReplicaState]
     deleted: dict[str, set[int]]
@@ -72,7 +72,7 @@ def learnt() -> PendingRequests:
     return pending
 
 
-def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_meanwhile_once() -> None:
+def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_in_its_absence_once() -> None:
     away = Away()
     away.missed.replica_dropped(3, T0, Dropped(CREATED))
 
@@ -127,7 +127,7 @@ def test_sv_4_the_log_of_a_partition_without_a_leader_stays_until_the_broker_ret
     assert away.returns().stops[T0].leader_epoch == 6
 
 
-def test_sv_4_a_broker_that_has_left_before_it_confirmed_is_told_again() -> None:
+def test_sv_4_a_broker_that_has_left_before_it_confirmed_is_sent_it_again() -> None:
     away, old = Away(), learnt()
     old.stop("t", 0, StopReplicaState(4, delete=True, created=CREATED))
     old.stop("u", 0, StopReplicaState(4, delete=False))

@@ -275,7 +275,7 @@ def test_sv_4_the_first_leader_and_isr_is_complete_until_the_broker_has_taken_it
     assert drain(pending) == [LeaderAndIsr({"t": {2: False}})]
 
 
-def test_sv_4_a_broker_that_learns_everything_again_is_told_of_stops_before_its_replicas() -> None:
+def test_sv_4_a_broker_that_learns_everything_again_learns_stops_before_its_replicas() -> None:
     """A replica that was to be stopped may be assigned to it again: the stop must not come last."""
     pending = up_to_date()
     stop, name = StopReplicaState(3, delete=True), TopicPartition("t", 0)
@@ -305,7 +305,7 @@ def test_sv_4_many_leader_and_isrs_do_not_hold_up_metadata_and_stops() -> None:
     assert kinds == [LeaderAndIsr, UpdateMetadata, StopReplica] * 3
 
 
-def test_455_4_followers_whose_leader_knows_go_before_leaders_so_that_they_stand_still_for_a_short_time() -> None:
+def test_455_4_followers_whose_leader_knows_go_before_leaders_so_that_they_wait_for_a_short_time() -> None:
     pending = up_to_date()
     for index in range(6):
         pending.leader_and_isr("t", index, is_new=index == 5)

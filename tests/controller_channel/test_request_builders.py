@@ -29,7 +29,7 @@ SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), En
 
 
 def made() -> tuple[Cluster, Broker]:
-    """Partition 0 moves from 1, 2 to 3, 4; partition 1 stands at 1, 2; 4 is dead."""
+    """Partition 0 moves from 1, 2 to 3, 4; partition 1 is at rest on 1, 2; 4 is dead."""
     found = cluster(moving((1, 2), (3, 4)), not_moving(1, 2), live=(1, 2, 3))
     return found, found.brokers[3]
 
@@ -156,7 +156,7 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     assert request_messages.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []
 
 
-def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> None:
+def test_sv_10_a_broker_is_not_made_to_forget_partitions_that_exist_again() -> None:
     """A reload may find them, after a request to forget them had no answer and before it is repeated."""
     found, broker = made()
     deleted = {"t": [0, 1, 2], "gone": [0]}

@@ -1,4 +1,4 @@
-"""What a broker holds although it is not assigned to it: it stops, its log stays, and both are told."""
+"""What a broker holds although it is not assigned to it: it stops, its log stays, and both are reported."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -70,7 +70,7 @@ def is_asked(scripted: ScriptedBroker, times: int = 1) -> bool:
 
 
 def known(made: Cluster) -> None:
-    """t-2 to t-4 are not on broker 3, the last one not any more."""
+    """t-2 to t-4 are not on broker 3, the last one no longer."""
     partitions = made.topics["t"].partitions
     partitions[2] = partitions[3] = not_moving(1, 2)
     partitions[4] = replace(not_moving(1, 2), pending_deletion=(3,))
@@ -152,7 +152,7 @@ async def test_sv_4_what_a_broker_has_refused_to_stop_is_asked_for_again(monkeyp
 async def test_sv_4_a_broker_that_does_not_answer_what_it_holds_learns_all_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One whose disk hangs does not tell the room on it, and its replicas on other disks have to lead all the same."""
+    """One whose disk hangs does not report the room on it, and its replicas on other disks still have to lead."""
     monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.2)
     async with connected(TELLS, up_to_date=False) as (scripted, channel, reports, made):
         known(made)

@@ -132,7 +132,7 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
 async def test_hm_2_no_log_is_deleted_with_a_topic_whose_mark_is_gone_when_the_stop_is_sent(
     deleted: UUID | None, now: str, sent: bool
 ) -> None:
-    """The mark was removed by hand while the broker did not answer. Other stops go out all the same."""
+    """The mark was removed by hand while the broker did not answer. Other stops go out anyway."""
     stop = StopReplicaState(DELETED_EPOCH, delete=True, created=5, deleted=deleted)
     other = StopReplicaState(7, delete=False)
     async with connected() as (broker, channel, reports, found):

@@ -14,14 +14,14 @@ DOCS = "https://docs.example.com"
 
 
 class Fired(NamedTuple):
-    """An alert that fires: its labels beside the severity, and its summary."""
+    """An alert that fires: its labels besides the severity, and its summary."""
 
     summary: str
     labels: Mapping[str, str] = {"job": KAFKA}
 
 
 class Case(NamedTuple):
-    """What happens, and which alerts of this name fire after so many minutes."""
+    """What happens, and which alerts of this name fire after how many minutes."""
 
     alert: str
     what: str

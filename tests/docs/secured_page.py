@@ -13,7 +13,7 @@ BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 
 
 class Step(NamedTuple):
-    """Commands, and what they print together: `…` stands for anything, alone for any lines."""
+    """Commands, and what they print together: `…` means anything, alone any lines."""
 
     commands: list[list[str]]
     printed: re.Pattern[str]
@@ -40,7 +40,7 @@ def steps_of_the_page(replaced: Mapping[str, str]) -> list[Step]:
 
 
 def as_printed(text: str) -> re.Pattern[str]:
-    """`…` stands for anything, alone for any lines."""
+    """`…` means anything, alone any lines."""
     return re.compile("".join(_line(line) for line in text.splitlines()), re.MULTILINE)
 
 

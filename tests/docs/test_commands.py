@@ -1,4 +1,4 @@
-"""Every command that the product or a page tells somebody to type is one: the real parsers take it."""
+"""Every command that the product or a page tells a reader to type is one: the real parsers take it."""
 
 import ast
 import re

@@ -78,7 +78,7 @@ def test_each_entry_of_a_catalogue_has_a_row(page: str) -> None:
 
 
 def texts_in_code() -> set[str]:
-    """Texts of the files in which a message may stand; … where a value stands."""
+    """Texts of the files that may have a message; … in the place of a value."""
     found = set()
     starts = [max(message.split("…"), key=len).strip()[:15] for message, _ in MESSAGES]
     for file in (ROOT / "kafka_reassign_rpc").rglob("*.py"):

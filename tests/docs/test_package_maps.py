@@ -1,4 +1,4 @@
-"""The docstring of a package is its map: whoever looks for a place reads it first. What docstrings name exists."""
+"""The docstring of a package is its map: a reader who looks for a place begins with it. What docstrings name exists."""
 
 import ast
 import re

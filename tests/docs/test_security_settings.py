@@ -19,8 +19,9 @@ PAGES = ("security.md", "security-outward.md", "authorization.md", "settings.md"
 
 
 def documented() -> re.Pattern[str]:
-    """What the first column of a table on one of the pages names: `<…>` stands for a part of a name, `*` for the rest
-    of one, behind two parts at least."""
+    """What the first column of a table on one of the pages names: `<…>` means a part of a name, `*` the rest of one,
+    behind two parts at least.
+    """
     names = set()
     for page in PAGES:
         rows = [line.split("|")[1] for line in (DOCS / page).read_text().splitlines() if line.startswith("| `")]

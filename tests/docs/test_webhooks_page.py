@@ -1,4 +1,4 @@
-"""docs/webhooks.md tells of each event that is told unless the operator says otherwise."""
+"""docs/webhooks.md names each event that webhooks get unless the operator says otherwise."""
 
 import re
 

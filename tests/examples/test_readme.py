@@ -1,4 +1,4 @@
-"""The commands of README.md's first move, one after the other, as they stand, on the cluster of `make serve`."""
+"""The commands of README.md's first move, one after the other, as written, on the cluster of `make serve`."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ def words(line: str) -> list[str]:
     return re.findall(r"[A-Za-z]{3,}", line)
 
 
-async def test_236_12_the_first_move_of_the_readme_goes_as_it_stands_without_a_kafka_distribution(
+async def test_236_12_the_first_move_of_the_readme_works_as_written_without_a_kafka_distribution(
     bootstrap: str, client: ReassignmentClient
 ) -> None:
     assert not client.list_partition_reassignments()

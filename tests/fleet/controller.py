@@ -108,7 +108,7 @@ class ScriptedController:
                 assert answer.error_code == 0
 
     async def set(self, index: int, partition: Partition, topic: str = "t", *, is_new: bool = False) -> None:
-        """Sets the partition's state, and sends it to all replicas and to everybody's metadata."""
+        """Sets the partition's state, and sends it to all replicas and to the metadata of all brokers."""
         name = TopicPartition(topic, index)
         self.partitions[name] = partition
         await self.update_metadata(name)

@@ -51,7 +51,7 @@ def test_hm_1_a_simulated_broker_refuses_in_the_words_of_a_stock_one(text: str, 
     assert str(refused.value) == text
 
 
-def test_hm_1_a_broker_that_cannot_apply_what_stands_refuses_every_change_but_the_one_that_cures() -> None:
+def test_hm_1_a_broker_that_cannot_apply_what_is_set_refuses_every_change_but_the_one_that_cures() -> None:
     standing = {"log.local.retention.ms": "999999999999", "log.segment.bytes": "2000"}
     with pytest.raises(ConfigValueError):
         judge_reconfiguration({}, standing, {}, {**standing, "log.flush.interval.ms": "5"}, "plaintext")

@@ -137,7 +137,7 @@ def test_broker_epochs_that_are_not_older_are_accepted(broker: Broker, epoch: in
     assert broker.update(broker_epoch=epoch).response.error_code == 0
 
 
-def test_sv_3_a_controller_that_was_overtaken_is_not_obeyed_any_more(broker: Broker) -> None:
+def test_sv_3_a_controller_that_was_overtaken_is_no_longer_obeyed(broker: Broker) -> None:
     assert broker.update(controller_epoch=5).response.error_code == 0
     assert broker.leader_and_isr(LED, controller_epoch=4).response.error_code == 11
     assert broker.leader_and_isr(LED, controller_epoch=5).response.error_code == 0
@@ -167,7 +167,7 @@ def test_455_4_a_stop_with_delete_removes_the_log_and_one_without_keeps_it(broke
     assert list(broker.table.logs) == [T0]
 
 
-def test_a_stop_with_delete_removes_a_log_that_nobody_hosts(broker: Broker) -> None:
+def test_a_stop_with_delete_removes_a_log_without_a_replica(broker: Broker) -> None:
     broker.leader_and_isr(LED)
     broker.stop((0, 3, False))
     assert broker.stop((0, 3, True)).deleted == [T0]

@@ -90,7 +90,7 @@ async def test_brokers_register_as_stock_brokers_of_3_9_do(fleet: Fleet, zk: Zoo
     assert stat.czxid == fleet.brokers[2].broker_epoch
 
 
-async def test_racks_stand_in_the_registration_and_in_metadata(zk_connect: str, zk: ZooKeeper) -> None:
+async def test_racks_are_in_the_registration_and_in_metadata(zk_connect: str, zk: ZooKeeper) -> None:
     config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), racks={1: "a"})
     async with Fleet(config):
         await until_registered(zk, 1, 2)
@@ -306,7 +306,7 @@ async def test_l_a_throttle_slows_a_copy_down_and_taking_it_away_speeds_it_up(
     assert time.monotonic() - began < 1.5
 
 
-async def test_somebody_elses_data_directory_stops_the_fleet_with_a_reason(zk_connect: str, tmp_data: Path) -> None:
+async def test_a_data_directory_of_another_owner_stops_the_fleet_with_a_reason(zk_connect: str, tmp_data: Path) -> None:
     (tmp_data / "broker-2.log").write_text('{"cluster_id":"other","broker_id":2}\n')
     fleet = Fleet(FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data))
     with pytest.raises(LogSizeFileError, match="belongs to broker 2 of cluster other"):

@@ -50,7 +50,7 @@ def test_replicas_are_spread_evenly_and_never_twice_on_a_broker(
     assert max(counts) - min(counts) <= factor
 
 
-def test_neighbours_stand_in_different_racks_where_racks_are_equal() -> None:
+def test_neighbours_are_in_different_racks_where_racks_are_equal() -> None:
     racks = {1: "a", 2: "a", 3: "b", 4: "b"}
     assert all(len({racks[broker] for broker in replicas}) == 2 for replicas in spread(racks, 8, 2))
 

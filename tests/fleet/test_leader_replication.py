@@ -166,7 +166,7 @@ def test_members_of_the_isr_that_are_silent_become_late() -> None:
     assert leader.leading.is_late(name, 2, 61.0)
 
 
-def test_a_lost_connection_alone_makes_nobody_late() -> None:
+def test_a_lost_connection_alone_makes_no_follower_late() -> None:
     leader = Leader([700], isr=(1, 2))
     leader.ask(fetch(0, (0, 5, 700)), now=20.0)
     leader.ask(fetch(0, session_id=2), now=40.0)

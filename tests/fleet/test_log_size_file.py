@@ -78,7 +78,7 @@ def test_the_file_is_compacted_at_each_start(tmp_path: Path) -> None:
         (b'{"cluster_id":"cluster","broker_id":1}\n["a",0,1]\n', "makes no sense"),
     ],
 )
-def test_somebody_elses_file_is_refused_with_a_reason(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_a_file_of_another_owner_is_refused_with_a_reason(tmp_path: Path, content: bytes, complaint: str) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)
     with pytest.raises(LogSizeFileError, match=complaint):

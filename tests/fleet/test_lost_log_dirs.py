@@ -34,7 +34,7 @@ async def log_dirs(fleet: Fleet, broker: int) -> dict[str, tuple[int, list[int]]
 
 
 async def lose(fleet: Fleet, data: Path, zk: ZooKeeper, broker: int, directory: int) -> None:
-    """Waits until the broker has told the controller."""
+    """Waits until the controller knows it from the broker."""
     before = len(await zk.children(znode_paths.LOG_DIR_EVENTS))
     (data / f"broker-{broker}-dir-{directory}.failed").touch()
 

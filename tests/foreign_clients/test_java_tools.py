@@ -28,7 +28,7 @@ _NOISE = (
     (re.compile(r"\[\d{4}-\d\d-\d\d [\d:,]+\]"), "[TIME]"),
 )
 _OURS_TOO = (
-    # Our server stands in Metadata as node 1000, so tools clear throttles there too.
+    # Our server is in Metadata as node 1000, so tools clear throttles there too.
     (re.compile(r"(throttles on brokers 1,2,3,4,5),1000$"), r"\1"),
     # Our server serves DescribeTopicPartitions, as KRaft does, and so has an answer (nothing) for these columns;
     # which node a tool asks is chance.

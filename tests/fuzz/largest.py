@@ -85,7 +85,7 @@ def heaviest(found: Mapping[Case, Seen]) -> Iterator[Case]:
 
 
 class Measurement:
-    """Sends frames to a server, and watches its memory and an honest client meanwhile."""
+    """Sends frames to a server, and watches its memory and an honest client in that time."""
 
     def __init__(self, made: Site, honest: Honest) -> None:
         self._site = made

@@ -1,4 +1,4 @@
-"""The processes of a fuzz: ZooKeeper, simulated brokers, the server under test; and honest clients beside them."""
+"""The processes of a fuzz: ZooKeeper, simulated brokers, the server under test; and honest clients."""
 
 import asyncio
 import json

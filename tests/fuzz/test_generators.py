@@ -77,7 +77,7 @@ def test_a_login_is_the_same_for_the_same_seed_and_each_kind_of_frame_comes() ->
 
 
 @pytest.mark.parametrize(("password", "let_in"), [(tokens.PASSWORD, True), ("wrong", False)])
-def test_a_login_that_succeeds_is_told_from_one_that_fails(password: str, let_in: bool) -> None:
+def test_a_login_that_succeeds_is_distinguished_from_one_that_fails(password: str, let_in: bool) -> None:
     exchange = Exchange(max_reauth_ms=dict.fromkeys(tokens.MECHANISMS, 1000))
     exchange.handshake("PLAIN")
     sent = authenticate(plain(tokens.USER, password))

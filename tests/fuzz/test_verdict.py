@@ -18,7 +18,7 @@ FINE = "2026-01-01 00:00:00,000 ERROR   x: left out: /brokers/topics/t: no versi
         "ERROR x: the page /metrics cannot be made",
     ],
 )
-def test_a_defect_in_the_log_is_a_finding_with_what_stands_around_it(line: str) -> None:
+def test_a_defect_in_the_log_is_a_finding_with_the_lines_around_it(line: str) -> None:
     (found,) = in_log([FINE, FINE, line, "the cause"])
     assert found.kind == "log"
     assert found.text == f"{FINE}\n{line}\nthe cause"

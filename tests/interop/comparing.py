@@ -1,4 +1,4 @@
-"""Finds the differences between two transcripts, and those that nobody has declared."""
+"""Finds the differences between two transcripts, and those that are not declared."""
 
 import json
 from collections.abc import Iterator

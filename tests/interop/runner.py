@@ -1,4 +1,4 @@
-"""Runs scenarios: first, at the same time, those that may run beside others; then the others one by one."""
+"""Runs scenarios: first, at the same time, those that may run next to others; then the others one by one."""
 
 import asyncio
 import traceback

@@ -200,7 +200,7 @@ class Session:
     async def state(self, label: str, *, log_stays: bool = False) -> None:
         """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree.
 
-        `log_stays`: stock Kafka keeps a log that nobody asks for any more.
+        `log_stays`: stock Kafka keeps a log that is no longer needed.
         """
         clock = asyncio.get_running_loop().time
         began = since = clock()
@@ -223,7 +223,7 @@ class Session:
         return configs
 
     async def assignments(self, alias: str) -> dict[str, Any]:
-        """The topic's replica sets once its znode shows no move (removed replicas stand in it until they are gone)."""
+        """The topic's replica sets once its znode shows no move (removed replicas are in it until they are gone)."""
         async with asyncio.timeout(REST_SECONDS):
             while True:
                 znode = await self._znode(f"/brokers/topics/{self.real(alias)}")
@@ -316,7 +316,7 @@ def _at_rest(topic: dict[int, dict[str, Any]]) -> bool:
 
 
 def _but_for_logs(topic: dict[int, dict[str, Any]]) -> bool:
-    """Whether they agree, but for logs of brokers that have no replica any more."""
+    """Whether they agree, except for logs of brokers that no longer have a replica."""
     return all(
         state.keys() <= _SHOWN | {"logs"} and {*state["replicas"]} <= {*state.get("logs", state["replicas"])}
         for state in topic.values()

@@ -60,7 +60,7 @@ class Wire:
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             self.drop()
             raise Closed from error
-        except BaseException:  # also a cancelled wait: what comes later belongs to no request any more
+        except BaseException:  # also a cancelled wait: what comes later belongs to no request
             self.drop()
             raise
 

@@ -110,8 +110,9 @@ def test_mg_2_the_record_of_a_move_in_flight_comes_back_from_the_file_as_it_was(
 
 
 def test_mg_2_the_file_has_all_else_that_goes_with_our_znodes() -> None:
-    """Entries that wait beside another move of their partition, requests in the order in which they were created,
-    failures, places for which no broker was free, the configs of servers."""
+    """Entries that wait while another move of their partition is in flight, requests in the order in which they were
+    created, failures, places for which no broker was free, the configs of servers.
+    """
     found = Found()
     found.cluster.batch = BatchZnode(
         entries={

@@ -201,7 +201,7 @@ def test_mg_2_a_lease_goes_back_to_the_value_from_before_in_the_transaction_that
     assert b'"leader.replication.throttled.rate":"700"' in write.data
 
 
-def test_mg_2_who_takes_throttles_back_while_partitions_move_is_told_so() -> None:
+def test_mg_2_an_operator_who_takes_throttles_back_while_partitions_move_learns_so() -> None:
     found = Found()
     leased(found)
     assert steps(found.result(), hand_over=False)[0].text.endswith("on brokers/1")

@@ -136,7 +136,7 @@ async def put_replica_on_our_id(mixed: MixedCluster) -> None:
 
 
 async def by_hand(zk: ZooKeeper) -> None:
-    """What no printed command does, since nobody has it back: the operator of this cluster wants none of it."""
+    """What no printed command does, since it would be gone for good: the operator of this cluster wants none of it."""
     await zk.create(znode_paths.delete_topic("empty"))
     for path in (
         "/admin/reassign_partitions",

@@ -183,7 +183,7 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
                 await eventually(names_a_broker, within=60)
 
                 async def names_all_brokers() -> bool:
-                    """Also those that register in ZooKeeper no more."""
+                    """Also those that no longer register in ZooKeeper."""
                     assert set(await mixed.zk.children(znode_paths.BROKER_IDS)) == {"3"}
                     return {one.node_id for one in (await metadata(cluster.address("b"))).brokers} == {1000, *BROKERS}
 

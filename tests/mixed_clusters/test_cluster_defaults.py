@@ -1,4 +1,4 @@
-"""Cluster-wide broker configs that clients set at our server, beside stock brokers that have to live with them."""
+"""Cluster-wide broker configs that clients set at our server, and stock brokers that have to live with them."""
 
 import random
 import re
@@ -187,7 +187,7 @@ async def test_hm_1_a_stock_broker_starts_with_all_that_is_accepted_and_its_tool
                 assert done.code == 0, done
 
 
-async def test_hm_1_what_stands_and_cannot_be_applied_is_named_and_can_be_deleted(mixed: MixedCluster) -> None:
+async def test_hm_1_what_is_set_and_cannot_be_applied_is_named_and_can_be_deleted(mixed: MixedCluster) -> None:
     stock, ours = address(mixed.stock.brokers[1]), mixed.cluster.address(mixed.server)
     bad = {"log.local.retention.ms": "999999999999", "log.segment.bytes": "2000"}
     await put(mixed, bad)

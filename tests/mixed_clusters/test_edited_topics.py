@@ -66,7 +66,7 @@ class OneAck:
             self.acked[int(record.value() or b"")] = time.monotonic()
 
     async def lost(self) -> list[float]:
-        """When those records were acknowledged that nobody can read."""
+        """When those records were acknowledged that cannot be read."""
         found = await asyncio.to_thread(self._read)
         return sorted(at for number, at in self.acked.items() if number not in found)
 
@@ -138,7 +138,7 @@ async def test_sv_4_a_leader_that_an_edit_or_an_older_topic_takes_away_stops_at_
 async def test_sv_10_a_replica_that_was_added_by_an_edit_while_a_stock_broker_controlled_comes_into_the_isr(
     tmp_path: Path,
 ) -> None:
-    """Its leader keeps the replicas that it was told with the present leader epoch."""
+    """Its leader keeps the replicas that it was sent with the present leader epoch."""
     async with behind_our_server(tmp_path) as mixed:
         await mixed.create_empty("widened", {0: (1, 3)})
         await mixed.cluster.servers[mixed.server].kill()

@@ -69,7 +69,7 @@ async def is_shown(mixed: MixedCluster, path: str, replicas: int) -> bool:
 
 
 async def is_shown_no_more(mixed: MixedCluster) -> bool:
-    """The disk is still bad, and holds nothing any more."""
+    """The disk is still bad, and no longer holds anything."""
     return await mixed.zk.children(znode_paths.FAILED_LOG_DIRS) == []
 
 

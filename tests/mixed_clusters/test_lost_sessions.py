@@ -37,7 +37,7 @@ async def test_sv_4_a_replica_that_a_broker_has_half_made_is_begun_anew_and_hold
         await broker.wait_for_line(HALF_MADE, 1)
 
 
-async def test_sv_4_a_broker_that_has_lost_its_session_gives_up_what_was_dropped_and_deleted_meanwhile(
+async def test_sv_4_a_broker_that_has_lost_its_session_gives_up_what_was_dropped_and_deleted_since(
     tmp_path: Path,
 ) -> None:
     """It goes on as the leader of a replica that it has lost: producers that do not ask for metadata go on writing to

@@ -62,7 +62,7 @@ class OneBroker:
 
 
 def names_the_controller(bootstrap: str) -> bool:
-    """Whether a new client learns of the controller. One that is told of no broker at first never asks again."""
+    """Whether a new client learns of the controller. One that learns of no broker at first never asks again."""
     try:
         known = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=10)
     except KafkaException:

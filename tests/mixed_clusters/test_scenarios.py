@@ -92,7 +92,7 @@ async def test_455_7_and_240_6_a_throttled_move_says_why_it_gets_nowhere_and_is_
         await mixed.rest_at({("cancelled", 0): (1, 2)})
 
 
-async def test_sv_2_a_consumer_group_is_read_by_a_client_that_is_told_of_our_server_alone(mixed: MixedCluster) -> None:
+async def test_sv_2_a_consumer_group_is_read_by_a_client_that_knows_only_our_server(mixed: MixedCluster) -> None:
     await mixed.create("read", {0: (1, 2)})
     assert await mixed.read_in_group("read") == PARTITION_BYTES
 
@@ -177,7 +177,7 @@ async def test_236_7_and_236_8_the_queue_and_a_request_are_taken_up_while_others
         await mixed.rest_at({("queued", 0): (1, 3), ("queued", 1): (3, 1)})
 
 
-async def test_236_11_a_lease_throttles_stock_brokers_and_what_stood_before_comes_back(mixed: MixedCluster) -> None:
+async def test_236_11_a_lease_throttles_stock_brokers_and_what_was_set_before_comes_back(mixed: MixedCluster) -> None:
     await mixed.create("leased", {0: (1, 2)}, held=True)
     before = await mixed.cluster.throttles()
     assert await mixed.cluster.alter(mixed.server, {("leased", 0): (3, 2)}, throttle=500_000) == {("leased", 0): 0}

@@ -225,7 +225,7 @@ async def test_sv_5_a_server_without_the_right_says_so_once(secured: Secured) ->
     await eventually(secured.stock_controls, within=60)
 
 
-async def test_sv_5_a_server_with_a_certificate_that_brokers_refuse_stands_by_and_one_that_controls_resigns(
+async def test_sv_5_a_server_with_a_certificate_that_brokers_refuse_is_a_standby_and_one_that_controls_resigns(
     secured: Secured,
 ) -> None:
     """A broker that asks such a controller for ids of producers ends by an error of its own, so that the server must

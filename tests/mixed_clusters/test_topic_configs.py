@@ -1,4 +1,4 @@
-"""Configs of topics that clients set at our server, beside a stock broker that has to start with them."""
+"""Configs of topics that clients set at our server, and a stock broker that has to start with them."""
 
 import random
 from collections.abc import AsyncIterator, Mapping

@@ -167,7 +167,7 @@ async def test_sv_4_the_check_says_which_listeners_the_server_and_the_brokers_la
     assert await every_znode(unlike.mixed.zk) == before
 
 
-async def test_sv_4_clients_of_each_listener_are_told_where_it_is_on_every_node(unlike: Unlike) -> None:
+async def test_sv_4_clients_of_each_listener_learn_where_it_is_on_every_node(unlike: Unlike) -> None:
     """The server shows a broker without the listener on another one of the same protocol; a broker leaves it out."""
     assert {name: set(nodes) for name, nodes in unlike.at.items()} == {
         INTERNAL: {1, 2, 3, SERVER},
@@ -220,7 +220,7 @@ async def test_dh_2_no_replica_of_a_topic_that_stock_brokers_create_lands_on_a_c
 
 
 def produce(bootstrap: str, topic: str) -> None:
-    """Records to a topic that nobody has created. Blocks."""
+    """Records to a topic that was not created. Blocks."""
     errors: list[object] = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
     for number in range(RECORDS):

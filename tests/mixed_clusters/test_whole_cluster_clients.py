@@ -55,7 +55,7 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
         await brokers.start()
         host, port = cluster.address("ours")
 
-        async def is_ready() -> bool:  # a client that is told of no broker at first never asks again
+        async def is_ready() -> bool:  # a client that learns of no broker at first never asks again
             shown = await metadata(address_of(brokers.bootstrap))
             return shown.controller_id == OURS and {one.node_id for one in shown.brokers} == {1, OURS}
 

@@ -52,7 +52,7 @@ async def watch(
 
 
 async def until_seen(address: str, moves: int) -> None:
-    """Wait until its page shows so many moves."""
+    """Wait until its page shows this many moves."""
 
     async def are_seen() -> bool:
         totals = json.loads((await get(address, "/api/v1/status")).body)["totals"]

@@ -45,7 +45,7 @@ def text_of(found: Sequence[Finding], subject: str) -> str:
 async def standing(
     zk: ZooKeeper, path: str, data: bytes = b"", acl: Sequence[tuple[int, str, str]] = ((31, "world", "anyone"),)
 ) -> AsyncIterator[None]:
-    """A znode that stands for a while, created with this ACL."""
+    """A znode that is there for a while, created with this ACL."""
     async with ZooKeeper(zk.connect, access=Access(acl_of=always(acl))) as author:
         await author.create(path, data)
     yield

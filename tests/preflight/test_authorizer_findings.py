@@ -59,7 +59,7 @@ def test_sv_5_brokers_with_an_authorizer_are_unsafe_under_a_server_without_one()
     assert text == have + "it would not control the cluster, and refuse everything that needs a right"
 
 
-def test_hm_6_a_server_that_ignores_the_brokers_authorizer_lets_anybody_do_everything() -> None:
+def test_hm_6_a_server_that_ignores_the_brokers_authorizer_allows_everything_to_every_client() -> None:
     ((level, text),) = judged(None, HAVE, refuses=False)
     assert level is Level.UNSAFE
     assert "with broker.authorizer=ignore any client may do what the brokers refuse" in text

@@ -37,7 +37,7 @@ def judged(
     obeys: bool | None = True,
     log_dirs: Sequence[tuple[str, int]] | None = DIRS,
 ) -> dict[str, Level]:
-    """The level of every subject that is not OK. `configs`: those of each broker, beside CONFIGS."""
+    """The level of every subject that is not OK. `configs`: those of each broker, besides CONFIGS."""
     answers = [
         BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one, obeys, log_dirs=log_dirs)
         for index, one in enumerate(configs or ({},), start=1)

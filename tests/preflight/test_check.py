@@ -227,7 +227,7 @@ async def test_sv_5_the_check_reads_acls_where_the_server_would(simulated: Clust
     [
         ("User:admin,User:kafka", "would come as User:kafka, who lacks CLUSTER_ACTION"),
         ("", "super.users is empty"),
-        ("User:admin;User:kafka", ""),  # they speak PLAINTEXT alone, so nobody can say that they are fine
+        ("User:admin;User:kafka", ""),  # they speak only PLAINTEXT, so it is not known that they are fine
     ],
 )
 async def test_hm_6_a_brokers_own_file_says_who_brokers_are(

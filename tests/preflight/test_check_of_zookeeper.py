@@ -67,8 +67,8 @@ async def test_sv_3_an_id_under_which_a_broker_holds_or_may_hold_replicas_is_uns
     assert await unsafe([1001, 2])
 
 
-async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_come_of_them(apart: ZooKeeper) -> None:
-    """Nobody controls this cluster, so that nobody takes these znodes up."""
+async def test_sv_4_requests_that_wait_in_znodes_are_warnings_with_what_would_come_of_them(apart: ZooKeeper) -> None:
+    """There is no controller, so that no one takes these znodes up."""
     here = encode_broker([PLAINTEXT], 0)
     for path in znode_paths.PERSISTENT:
         await apart.ensure_path(path)
@@ -149,7 +149,7 @@ async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart
         (znode_paths.CONTROLLER_EPOCH, b"3", Level.WARNING, "a server of this product is elected above 57"),
     ],
 )
-async def test_hm_4_the_check_says_what_stands_in_the_znodes_of_the_election(
+async def test_hm_4_the_check_says_what_the_znodes_of_the_election_hold(
     apart: ZooKeeper, path: str, data: bytes, level: Level, what: str
 ) -> None:
     await apart.ensure_path(znode_paths.BROKER_IDS)
@@ -174,7 +174,7 @@ async def test_hm_4_the_check_tells_the_least_epoch_that_can_be_written(apart: Z
     assert "it was 57 or more" in found.advice
 
 
-async def test_sv_4_a_cluster_without_a_registered_broker_is_unsafe_since_nobody_could_be_asked(
+async def test_sv_4_a_cluster_without_a_registered_broker_is_unsafe_since_no_broker_could_be_asked(
     apart: ZooKeeper,
 ) -> None:
     await apart.ensure_path(znode_paths.BROKER_IDS)
@@ -213,7 +213,9 @@ async def test_sv_4_the_check_names_every_znode_that_a_server_creates_or_writes(
         assert f" {path}," in written, path
 
 
-async def test_mg_1_what_the_login_may_not_read_is_told_as_that_and_not_as_a_slow_zookeeper(apart: ZooKeeper) -> None:
+async def test_mg_1_what_the_login_may_not_read_is_reported_as_that_and_not_as_a_slow_zookeeper(
+    apart: ZooKeeper,
+) -> None:
     path = znode_paths.config("users")
     await apart.ensure_path(path.rpartition("/")[0])
     async with standing(apart, path, acl=((31, "digest", "a:x"),)):
@@ -225,7 +227,7 @@ async def test_mg_1_what_the_login_may_not_read_is_told_as_that_and_not_as_a_slo
     assert "login" in blocker["advice"]
 
 
-async def test_mg_1_whatever_stands_in_a_zookeeper_is_named_before_a_migration(apart: ZooKeeper) -> None:
+async def test_mg_1_whatever_a_zookeeper_holds_is_named_before_a_migration(apart: ZooKeeper) -> None:
     """Everything at once, as znodes: nothing of it reaches a KRaft controller unseen."""
     await put_topic(apart, "nameless", {0: (1, 2)}, topic_id=None)
     await put_topic(apart, "lost", {0: (1, 7), 1: (7, 1)})

@@ -89,7 +89,7 @@ async def test_dh_6_the_check_tells_what_is_lost_and_after_a_kill_it_is(world: C
         return {**served["departure"], "room": None} == {**lost, "room": None} and served["may_go"] is False
 
     await eventually(agrees)
-    # 4 holds nothing yet: it may go, and 99 is nobody
+    # 4 holds nothing yet: it may go, and 99 is no broker
     code, told = await _asked(world, 4)
     assert (code, told["may_go"], told["departure"]["replicas"]) == (0, True, 0)
     code, told = await _asked(world, 99)
@@ -142,7 +142,7 @@ async def test_dh_6_brokers_that_make_no_sense_are_a_wrong_flag(arguments: list[
     assert text in ended.err
 
 
-async def test_dh_6_without_zookeeper_nobody_may_go() -> None:
+async def test_dh_6_without_zookeeper_no_broker_may_go() -> None:
     connect = ("--zookeeper-connect", "127.0.0.1:1", "--timeout-ms", "500")
     ended = await run("check", *connect, "--without", "1", "--json")
     assert (ended.code, ended.document["may_go"], ended.document["departure"]) == (1, False, None)
@@ -176,7 +176,7 @@ def test_dh_6_the_text_names_the_first_and_the_document_says_what_it_leaves_out(
     assert (told["count"], len(told["partitions"]), told["left_out"]) == (150, MOST_NAMED, 50)
 
 
-def test_dh_6_a_broker_that_does_not_answer_speaks_for_nobody() -> None:
+def test_dh_6_a_broker_that_does_not_answer_speaks_for_no_other() -> None:
     found = judged(Losses(), answers=(answer(1, "refused"), answer(2, "refused"), answer(3)))
     assert found["brokers"].level is Level.UNSAFE
     assert found["brokers"].text.startswith("2 (refused) does not answer")

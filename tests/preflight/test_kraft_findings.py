@@ -229,7 +229,7 @@ ALSO = {"a topic of groups that is none": {"topics"}}
 """What is found as well."""
 
 
-def test_mg_1_a_cluster_where_nothing_stands_in_the_way_is_ready() -> None:
+def test_mg_1_a_cluster_where_nothing_is_in_the_way_is_ready() -> None:
     assert {one.level for one in found()} == {Level.OK}
 
 
@@ -307,7 +307,7 @@ def test_mg_1_an_entry_without_configs_of_a_broker_that_is_away_is_no_finding() 
     assert "broker-configs" not in subjects
 
 
-def test_mg_1_a_release_below_the_bridge_is_told_by_what_the_broker_does_not_know() -> None:
+def test_mg_1_a_release_below_the_bridge_is_recognized_by_what_the_broker_does_not_know() -> None:
     old = answer(1)
     old = old._replace(configs={name: one for name, one in old.configs.items() if "bootstrap" not in name})
     [warned] = [one for one in found(brokers(old)) if one.level is not Level.OK]
@@ -435,7 +435,7 @@ def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_n
     assert Cures("zk:1").heal() == Cures("zk:1").cancel() == ()
 
 
-def test_mg_1_throttles_that_stand_are_named_with_their_values_which_somebody_may_want() -> None:
+def test_mg_1_throttles_that_are_set_are_named_with_their_values_which_an_operator_may_want() -> None:
     rate = "leader.replication.throttled.rate"
     configs = {"<default>": {rate: "5", "log.cleaner.threads": "1"}, "1": {rate: "7"}}
     [warned] = [one for one in found(with_(0, broker_configs=configs)) if one.subject == "throttles"]

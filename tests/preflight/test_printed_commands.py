@@ -50,7 +50,7 @@ GARBAGE = (
 
 
 class Printed(NamedTuple):
-    """The commands that stand below findings, in their order, and those in sentences that do more than look."""
+    """The commands below findings, in their order, and those in sentences that do more than look."""
 
     below: list[str]
     in_words: list[str]
@@ -240,7 +240,7 @@ async def test_mg_1_no_command_that_is_printed_harms_the_cluster_in_the_state_in
 DISKS = ("--log-dirs", "2")
 
 
-async def test_mg_1_no_command_harms_that_is_printed_beside_a_failed_log_dir_or_by_a_standby(
+async def test_mg_1_no_command_harms_that_is_printed_with_a_failed_log_dir_or_by_a_standby(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
     async with processes(tmp_path) as group, operator(tmp_path) as opened:

@@ -149,7 +149,7 @@ async def has_no_controller(cluster: Cluster) -> bool:
     return await cluster.zk.exists(znode_paths.CONTROLLER) is None
 
 
-async def test_sv_7_where_nobody_answers_one_line_says_so_in_time() -> None:
+async def test_sv_7_where_no_server_answers_one_line_says_so_in_time() -> None:
     ended = await run("status", "--zookeeper-connect", "127.0.0.1:1", "--timeout-ms", "300")
 
     assert (ended.code, ended.out) == (1, "")

@@ -67,7 +67,7 @@ def test_sv_4_where_ids_are_unique_all_is_well() -> None:
         ({"logs": [log("a"), log("a", 2)]}, {"b": None}, "a keeps its id; no broker has a log of b"),
         ({"logs": [log("b")]}, {"a": None}, "no broker has a log of a: take topic_id out of its znode"),
         ({}, {"b": None}, "a had the id first, and keeps it; no broker has a log of b"),
-        # Both have, and nobody knows more.
+        # Both have, and nothing more is known.
         ({"logs": [log("a"), log("b", 2)]}, {}, "look at topic_id in /data/b-0/partition.metadata of broker 2"),
         ({"told": {"b": frozenset({Y, Z})}, "logs": [log("a"), log("b")]}, {}, "the logs of b say which id is its own"),
         # Absence is no evidence.

@@ -128,7 +128,7 @@ def test_sv_3_an_id_that_zookeeper_may_give_to_a_broker_is_named() -> None:
     assert [*nodes(state, fixed, 1002, [])] == []
 
 
-async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_stand(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_are_stored(zk: ZooKeeper, zk_connect: str) -> None:
     await QuotaStore(zk).alter(((USER, "alice"),), lambda _: {"request_percentage": "1"})
     for path, data in {"/config/users/%61lice": b"", znode_paths.PRODUCER_ID_BLOCK: b""}.items():
         await zk.create(path, data)

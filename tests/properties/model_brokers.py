@@ -76,7 +76,7 @@ class Fault(Enum):
 
 
 class ModelBroker:
-    """One broker: the logs on its disk, and the replicas that it has been told of since it started.
+    """One broker: the logs on its disk, and the replicas that it has been sent since it started.
 
     logs       the id of the topic of each log
     replicas   the leader epoch of each

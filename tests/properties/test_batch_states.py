@@ -170,7 +170,7 @@ class BatchController(Controller):
 
     @rule()
     def all_entries_end_when_all_is_well(self) -> None:
-        """With all brokers alive and reassignments enabled, only entries of partitions that nobody can lead stay."""
+        """With all brokers alive and reassignments enabled, only entries stay whose partition no replica can lead."""
         self.all_brokers_start()
         self.image.disabled_by_znode = False
         self.fail_over(None)

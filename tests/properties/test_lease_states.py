@@ -83,7 +83,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
     @rule(broker=brokers, name=st.sampled_from([LEADER_RATE, FOLLOWER_RATE]), text=texts)
     def rate_by_hand(self, broker: int, name: str, text: str | None) -> None:
         if self.rates[broker].get(name) == text:
-            return  # nobody can tell who has written it
+            return  # it does not show who has written it
         self.hand[broker][name] = text
         if text is None:
             del self.rates[broker][name]

@@ -167,7 +167,7 @@ class Deletions(RuleBasedStateMachine):
         self.store = SlowStore(self.log)
         self.cluster = cluster = (await self.store.load()).cluster
         survey = BrokerSurvey("test", BrokerLinks())
-        cast(Any, survey).set_brokers = lambda _: None  # nobody is asked
+        cast(Any, survey).set_brokers = lambda _: None  # no broker is asked
         survey.settings = KAFKA_DEFAULTS
         around = Surroundings(
             cast(Any, None), ServerConfig("", ()), survey, cast(Any, Deaf()), SettingsNotices(), KnownEpochs()

@@ -94,7 +94,7 @@ def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -
 def test_sv_6_absurd_lengths_and_counts_anywhere_end_in_a_message_or_a_typed_error(
     body: kafka_bodies.Body, tried: int
 ) -> None:
-    """Some patterns at each place: so many are `tried`."""
+    """Some patterns at each place: `tried` of them."""
     read, data = decoder(body.cls, body.version), body.data
     for position in range(len(data)):
         for pattern in (ABSURD * 2)[position % len(ABSURD) :][:tried]:
@@ -298,7 +298,7 @@ def test_sv_6_trailing_bytes_are_accepted_as_kafka_accepts_them() -> None:
     assert alter(b"\0\0\0\7\1\0" + b"anything").body.timeout_ms == 7
 
 
-def test_860_5_unknown_tags_are_skipped_and_known_ones_kept_wherever_they_stand() -> None:
+def test_860_5_unknown_tags_are_skipped_and_known_ones_kept_wherever_they_are() -> None:
     tags = b"\3" + b"\5\3abc" + b"\xec\1\1\1" + b"\xff\xff\xff\xff\x0f\0"  # 5, 236 (queue) and 2^32 - 1
     partition = b"\0\0\0\1" + b"\0" + b"\1\xdc\6\5\2\0\0\0\3"  # null replicas; 860 (expected) = [3]
     request = alter(b"\0\0\0\7" + b"\2" + b"\2t" + b"\2" + partition + b"\1\x09\1x" + tags)

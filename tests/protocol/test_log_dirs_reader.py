@@ -72,7 +72,7 @@ def test_240_6_every_version_is_read(version: int, dirs: Described, error: int) 
 
 @pytest.mark.parametrize("version", range(MAX_VERSION + 1))
 @pytest.mark.parametrize("tagged", [False, True])
-def test_sv_4_logs_that_no_replica_has_are_told_from_replicas(version: int, *, tagged: bool) -> None:
+def test_sv_4_logs_that_no_replica_has_are_distinguished_from_replicas(version: int, *, tagged: bool) -> None:
     """Only a replica has a lag. A future one is being copied."""
     lags = {0: 3, 1: -1, 2: 0, 3: -1}
     partitions = [
@@ -106,7 +106,7 @@ def test_sv_6_what_is_cut_off_or_garbled_is_refused_or_read_but_never_a_defect(
             continue
 
 
-def test_240_6_tagged_fields_that_nobody_knows_are_skipped() -> None:
+def test_240_6_unknown_tagged_fields_are_skipped() -> None:
     body = answer(4, [(0, "/d", {"t": [(7, 70, False), (8, 80, False)]}, 1, 2)])
     one = b"\x00\x00\x00\x07" + (70).to_bytes(8, "big") + (3).to_bytes(8, "big") + b"\x00"
     reader = LogDirsReader(body.replace(one + b"\x00", one + b"\x01\x05\x02ab"), 4)

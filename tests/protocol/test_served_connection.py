@@ -371,7 +371,7 @@ def test_sv_2_a_client_gives_up_a_connection_whose_answers_make_no_sense(data: b
         client.send(ListPartitionReassignmentsRequest, ListPartitionReassignmentsRequest(version=0), 0)
 
 
-def test_sv_2_an_answer_that_nobody_waits_for_is_refused() -> None:
+def test_sv_2_an_answer_that_no_call_waits_for_is_refused() -> None:
     with pytest.raises(UnexpectedAnswer):
         ClientConnection("test").receive(reply(0))
 

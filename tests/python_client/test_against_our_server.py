@@ -117,7 +117,7 @@ async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it
         assert (one.route, one.reason) == ("queue", "a new disk")
 
 
-def test_240_5_moves_recorded_at_once_may_share_an_id_and_are_told_apart_all_the_same(
+def test_240_5_moves_recorded_at_once_may_share_an_id_and_are_still_distinguished(
     client: ReassignmentClient,
 ) -> None:
     targets = start_slowly(client, *range(6))
@@ -261,7 +261,7 @@ def test_236_12_replicas_are_moved_between_log_dirs(client: ReassignmentClient) 
     assert str(Replica(1, TOPIC, 0)) == "orders-0-1"
 
 
-def test_240_5_kafka_pythons_own_client_works_beside_ours(bootstrap: str, client: ReassignmentClient) -> None:
+def test_240_5_kafka_pythons_own_client_works_next_to_ours(bootstrap: str, client: ReassignmentClient) -> None:
     start_slowly(client, 0)
     registered = ResponseClassRegistry._response_class_registry
     # The class itself, or its class for one version: kafka-python registers whichever was used last.

@@ -47,7 +47,7 @@ async def test_236_12_a_client_works_in_a_thread_that_runs_an_event_loop(node: S
         assert await asyncio.to_thread(client.list_partition_reassignments) == {}
 
 
-def test_236_12_a_forked_process_is_told_that_it_needs_a_client_of_its_own(node: ScriptedNode) -> None:
+def test_236_12_a_forked_process_learns_that_it_needs_a_client_of_its_own(node: ScriptedNode) -> None:
     """Else it would wait for a thread that it does not have."""
     with ReassignmentClient(bootstrap_servers=addresses([node])) as client:
         child = os.fork()

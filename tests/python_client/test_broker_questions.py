@@ -1,4 +1,4 @@
-"""kr-1: questions to single brokers, beside the loop."""
+"""kr-1: questions to single brokers, outside of the loop."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ from kafka_reassign_rpc.client.broker_questions import BrokerQuestions
 from kafka_reassign_rpc.client.pace import Ask
 
 
-async def test_kr_1_a_watch_that_closes_asks_no_more_whatever_its_questions_have_found() -> None:
+async def test_kr_1_a_watch_that_closes_asks_no_longer_whatever_its_questions_have_found() -> None:
     """The client closes after them: a defect of one question would leave its connections open, and end the watch."""
     lost: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: lost.append(context))

@@ -65,7 +65,7 @@ async def test_sv_7_the_client_reads_what_it_has_asked_for(client: ReassignmentC
     assert everything[-len(found) :] == found
 
 
-async def test_sv_7_a_follower_is_told_what_happens_next(bootstrap: str, client: ReassignmentClient) -> None:
+async def test_sv_7_a_follower_learns_what_happens_next(bootstrap: str, client: ReassignmentClient) -> None:
     async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as follower:
         begin = (await follower.event_page(-1)).next_seq
 

@@ -134,7 +134,7 @@ async def test_kr_1_a_question_for_any_node_goes_past_one_that_hangs() -> None:
         assert good.asked.count(METADATA) >= 3
 
 
-async def test_kr_1_an_answer_that_comes_late_is_taken_where_nobody_else_answers() -> None:
+async def test_kr_1_an_answer_that_comes_late_is_taken_where_no_other_node_answers() -> None:
     async with two(KRaftNode) as (first, second), client_of(first) as client:
         await client.describe_some([])
         asked = asyncio.Event()
@@ -240,7 +240,7 @@ async def test_kr_1_the_only_node_is_asked_once_although_it_was_given_by_another
         assert await client.describe_controller() == 1
 
 
-async def test_kr_1_where_nobody_answers_the_error_is_that_of_the_node_that_was_asked_first() -> None:
+async def test_kr_1_where_no_node_answers_the_error_is_that_of_the_node_that_was_asked_first() -> None:
     """An error of the other one may say that asking again is of no use."""
     others_turn, firsts = asyncio.Event(), list[asyncio.Future[Any]]()
 

@@ -84,7 +84,7 @@ async def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide
 
 
 @pytest.mark.parametrize("broker", [WITHOUT_RIGHTS, REFUSES])
-async def test_dp_1_a_client_without_the_right_to_see_log_dirs_is_told_so_by_any_kafka(broker: int) -> None:
+async def test_dp_1_a_client_without_the_right_to_see_log_dirs_learns_so_from_any_kafka(broker: int) -> None:
     error = (await describe_brokers(Brokers(1), {broker: {"t": [0]}}))[broker]
     assert isinstance(error, ClusterAuthorizationFailed)
     [dirs] = await describe_log_dirs(Brokers(1), {broker: [A]})

@@ -106,7 +106,7 @@ def test_kr_1_a_move_that_waits_for_its_share_of_a_throttle_says_so_with_its_rem
 
 
 def test_240_6_a_new_replica_that_seems_ahead_may_lack_bytes_and_an_empty_partition_is_done() -> None:
-    """What of it is old, nobody tells."""
+    """What of it is old is not reported."""
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
     assert (found.done, found.total, found.share) == (None, 200, None)
     assert amounts(found) == "unknown of 200 B"
@@ -170,7 +170,7 @@ def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_res
     assert (snapshot.total.done, snapshot.total.total) == (650, 1200)
 
 
-def test_236_13_a_move_that_waits_while_its_partition_moves_is_counted_and_told_beside_it() -> None:
+def test_236_13_a_move_that_waits_while_its_partition_moves_is_counted_and_shown_as_well() -> None:
     waiting = {"state": "waiting", "id": None, "original": (3, 4), "adding": (5,), "removing": (3,), "target": (4, 5)}
     beside = move_document(A, **waiting, route="queue", reason="why")
     of_another = move_document(TopicPartition("t", 9), **waiting)

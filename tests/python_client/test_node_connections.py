@@ -119,7 +119,7 @@ async def test_455_1_a_silent_node_costs_one_request_timeout(nodes: Nodes) -> No
 
 async def test_236_12_the_first_address_that_answers_is_enough(nodes: Nodes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # nobody listens: refused at once
+        bound.bind(("127.0.0.1", 0))  # no process listens: refused at once
         dead = f"127.0.0.1:{bound.getsockname()[1]}"
         async with client(nodes, bootstrap_servers=[dead, "nowhere.invalid:9092", *addresses(nodes[1:2])]) as asking:
             assert [node.id for node in await asking.describe_cluster()] == [1, 2, 3]
@@ -130,7 +130,7 @@ async def test_236_12_the_first_address_that_answers_is_enough(nodes: Nodes) -> 
                 await client(nodes, bootstrap_servers=address, bootstrap_timeout_ms=200).start()
 
 
-async def test_236_12_that_nobody_answers_is_logged_once_and_not_with_every_try(
+async def test_236_12_that_no_node_answers_is_logged_once_and_not_with_every_try(
     nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -169,7 +169,7 @@ async def test_236_12_the_given_addresses_are_asked_again_where_every_known_node
                 assert await asking.list_partition_reassignments() == {}
 
 
-async def test_236_12_connections_that_nobody_uses_are_closed(nodes: Nodes) -> None:
+async def test_236_12_unused_connections_are_closed(nodes: Nodes) -> None:
     async with client(nodes, connections_max_idle_ms=50) as asking:
         await asking.list_partition_reassignments()
         before = nodes[0].connections

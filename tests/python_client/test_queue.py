@@ -86,7 +86,7 @@ async def test_236_12_moves_for_the_queue_carry_tag_236_and_others_carry_no_tag(
         assert decode_request(frame[4:]).body.queue is queue
 
 
-async def test_236_12_a_queued_move_has_its_reason_and_its_lease_beside_it() -> None:
+async def test_236_12_a_queued_move_has_its_reason_and_its_lease_with_it() -> None:
     controller = Controller(accepted())
     await alter(controller, route=QUEUE, throttle=5000, reason="broker 3 is to go")
     [frame] = controller.asked
@@ -131,7 +131,7 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     assert (moving.is_waiting, waiting.is_waiting) == (False, True)
 
 
-async def test_236_13_a_queued_move_has_its_own_cap_beside_it() -> None:
+async def test_236_13_a_queued_move_has_its_own_cap_with_it() -> None:
     controller = Controller(accepted())
     await alter(controller, route=QUEUE, moves_per_broker=5)
     await alter(controller, route=QUEUE)

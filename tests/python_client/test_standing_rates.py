@@ -52,7 +52,7 @@ class Cluster:
         return list(lease_lines(lease, standing_rates(self, brokers), brokers))  # type: ignore[arg-type]
 
 
-def test_fg_4_a_lease_holds_where_nothing_stricter_stands() -> None:
+def test_fg_4_a_lease_holds_where_nothing_stricter_is_set() -> None:
     cluster = Cluster()
     cluster.own[1] = rates(OF_BROKER, "50000000")
     assert cluster.lines(20_000_000, 1, 2) == [f"The inter-broker throttle limit is 20000000 B/s {UNTIL}"]
@@ -95,7 +95,7 @@ def test_fg_4_server_properties_limit_nothing() -> None:
     assert cluster.lines(20, 1) == [f"The inter-broker throttle limit is 20 B/s {UNTIL}"]
 
 
-def test_fg_4_a_stricter_lease_of_other_moves_is_named_and_nobody_is_told_to_delete_it() -> None:
+def test_fg_4_a_stricter_lease_of_other_moves_is_named_and_no_text_says_to_delete_it() -> None:
     cluster = Cluster()
     cluster.own[1], cluster.leased[1] = rates(OF_BROKER, "5"), 5
     assert cluster.lines(20, 1) == [f"On broker 1 it stays 5 B/s: the lease of other moves is stricter, {NO_LIMIT}"]

@@ -48,7 +48,7 @@ def held(configs: dict[str, str], rates: Rates) -> str | None:
     return found
 
 
-def test_dp_4_a_throttle_that_stands_is_named_with_the_brokers_the_rate_and_why() -> None:
+def test_dp_4_a_throttle_that_is_set_is_named_with_the_brokers_the_rate_and_why() -> None:
     rates: Rates = {one: {LEADER_RATE: SLOW, FOLLOWER_RATE: SLOW} for one in (1, 2, 3)}
     assert held(ALL, rates) == (
         "warning: 1 move is held by a throttle that is already set: t-0; 5 B/s to send on brokers 1,2 (the dynamic "

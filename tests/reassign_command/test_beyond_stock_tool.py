@@ -47,7 +47,7 @@ async def test_236_12_cancel_without_a_file_cancels_everything_and_takes_the_thr
     assert (await command.json("--list")) == {"reassignments": []}
 
 
-async def test_236_12_cancel_everything_leaves_the_throttles_where_it_is_told_to(
+async def test_236_12_cancel_everything_leaves_the_throttles_where_it_is_asked_to(
     command: Command, ours: Ours, files: Files
 ) -> None:
     await ours.create_topic("all-c", {0: [1, 2]}, held=True)
@@ -228,7 +228,7 @@ async def test_236_12_a_broker_that_is_gone_does_not_keep_the_other_throttles(co
     assert output.lines[-1] == "Could not clear the throttles of topic nope: The topic 'nope' does not exist."
 
 
-async def test_236_12_nobody_there_is_one_clear_line(files: Files) -> None:
+async def test_236_12_a_cluster_that_does_not_answer_is_one_clear_line(files: Files) -> None:
     impatient = files.write("default.api.timeout.ms=300\nunheard.topic=1\n")
     output = await kafka_reassign("--list", "--bootstrap-server", "127.0.0.1:1", "--command-config", impatient)
     assert output.code == 1

@@ -82,13 +82,13 @@ def cancelled(cluster: Cluster, *options: str, as_json: bool = False) -> str:
     return run(cluster, action_cancel.run, "--cancel", *options, as_json=as_json)
 
 
-def test_236_12_a_move_that_ended_meanwhile_fails_no_cancel_and_keeps_no_throttle() -> None:
+def test_236_12_a_move_that_ended_in_between_fails_no_cancel_and_keeps_no_throttle() -> None:
     cluster = Cluster(None)
     assert cancelled(cluster).startswith("Successfully cancelled partition reassignment for: b-0\n")
     assert cluster.cleared == {"1", "2", "3", "a", "b"}
 
 
-def test_236_12_where_a_cancel_fails_the_throttles_of_what_has_ended_go_all_the_same() -> None:
+def test_236_12_where_a_cancel_fails_the_throttles_of_what_has_ended_go_anyway() -> None:
     """A repeated command finds nothing of it in flight, and would never clear them."""
     cluster = Cluster(PolicyViolation("no"))
     with pytest.raises(TerseFailure, match="b-0: no"):
@@ -125,7 +125,7 @@ def test_236_12_a_document_tells_which_throttles_a_cancel_could_not_clear() -> N
     }
 
 
-def test_236_12_a_cancel_is_done_though_nobody_tells_what_its_throttles_are() -> None:
+def test_236_12_a_cancel_is_done_though_its_throttles_are_not_known() -> None:
     cluster = Cluster(None)
     cluster.describe_cluster = lambda: raising(Unreachable("no answer."))  # type: ignore[method-assign]
     said = cancelled(cluster).splitlines()
@@ -137,7 +137,7 @@ def raising(error: KafkaError) -> Any:
     raise error
 
 
-def test_236_12_a_listed_move_that_ended_meanwhile_fails_no_cancel(tmp_path: Path) -> None:
+def test_236_12_a_listed_move_that_ended_in_between_fails_no_cancel(tmp_path: Path) -> None:
     cluster = Cluster(None)
     said = cancelled(cluster, "--reassignment-json-file", plan(tmp_path))
     assert said.startswith("Successfully cancelled partition reassignment for: b-0\n")

@@ -119,7 +119,7 @@ def description(topic: str, index: int, at: int) -> ReassignmentDescription:
     return ReassignmentDescription(name, at, 1000, NO_THROTTLE, throttles)
 
 
-def test_240_1_the_moves_of_a_request_stand_together() -> None:
+def test_240_1_the_moves_of_a_request_are_listed_together() -> None:
     moves = [
         (description("b", 0, 5_000), "rpc", "drain"), (description("a", 1, 1_500), "rpc", ""),
         (description("a", 0, 3_000), "rpc", ""), (description("c", 0, 5_100), "rpc", "drain"),

@@ -130,7 +130,7 @@ def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) 
         (("--since", "2026-11-21T11:28:59+01:00"), 61_000),
     ],
 )
-def test_sv_7_since_is_a_time_or_so_long_ago(options: Sequence[str], ago_ms: int) -> None:
+def test_sv_7_since_is_a_time_or_a_duration_ago(options: Sequence[str], ago_ms: int) -> None:
     assert since_ms(asked(options), NOW_S) == NOW - ago_ms
     assert since_ms(asked(()), NOW_S) is None
 
@@ -143,7 +143,7 @@ def read(logs: dict[int, list[Event]], since: int | None = None) -> list[tuple[i
 
 
 def ago(server: int, *seconds: int) -> list[Event]:
-    """A log with events so long ago, in this order."""
+    """A log with events this long ago, in this order."""
     return [event(server, seq, NOW - 1000 * one) for seq, one in enumerate(seconds)]
 
 

@@ -200,7 +200,7 @@ def test_dp_4_execute_warns_of_a_target_under_min_insync_replicas(
     assert err.startswith("warning: 1 move leaves fewer replicas than min.insync.replicas asks for: t-0; producers")
 
 
-def test_dp_4_execute_warns_of_a_throttle_that_stands_and_holds_a_move_without_one(
+def test_dp_4_execute_warns_of_a_throttle_that_is_set_and_holds_a_move_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     brokers = Brokers()

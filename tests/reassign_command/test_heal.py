@@ -128,7 +128,7 @@ def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(argume
         ("--bootstrap-server h:1 --list", None),
     ],
 )
-def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(line: str, name: str | None) -> None:
+def test_46_heal_may_come_after_options_but_is_no_command_as_the_value_of_one(line: str, name: str | None) -> None:
     found = parse_command(line.split())
     assert (None if found is None else found[0].name) == name
 
@@ -216,7 +216,7 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     assert (document["approvalRequired"], [one["unapprovedMoves"] for one in document["repairs"]]) == (True, [4, 1])
 
 
-def test_dh_8_nobody_is_promised_when_a_repair_begins_that_waits_for_approval(
+def test_dh_8_no_time_is_promised_for_a_repair_that_waits_for_approval(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     at = 1_767_225_600_000

@@ -23,7 +23,7 @@ def past(*points: Point, span_ms: int = HOUR) -> PastFigures:
 
 def test_sv_11_each_figure_of_the_past_has_a_plot_with_its_name_its_time_and_its_least_and_greatest_value() -> None:
     hour = past(
-        point(60 * MINUTE, 0, 0, 0),  # the first column of 36: each stands for 100 s
+        point(60 * MINUTE, 0, 0, 0),  # the first column of 36: each is 100 s
         point(59 * MINUTE, 8, 1000, 10**9),
         point(30 * MINUTE, 4, None, 10**12),  # the 19th
         point(MINUTE, 2, 3_000_000, 10**12),  # the last one

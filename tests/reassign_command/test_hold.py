@@ -66,7 +66,7 @@ async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster
     assert (over.code, json.loads(over.out)) == (1, {"released": 0, "unchanged": 0, "in_flight": 0, "error": why})
 
 
-async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_with_one(world: Cluster) -> None:
+async def test_dh_5_operators_set_windows_see_them_and_learn_what_is_wrong_with_one(world: Cluster) -> None:
     wrong = await run(world, "settings", "--set", "reassignment.windows=mon-fri 22:00-06:00")
     assert wrong.code == 1
     assert "write days, times and time zone, such as mon-fri 22:00-06:00 Europe/Berlin" in wrong.out

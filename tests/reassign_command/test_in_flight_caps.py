@@ -1,6 +1,6 @@
 """Moves that really wait: a cap lets one start at a time, and both tools are asked about all of them (236-13).
 
-Every move here is held until its topic is released, so what moves and what waits stands still while it is looked at.
+Every move here is held until its topic is released, so what moves and what waits stays the same while it is looked at.
 """
 
 import asyncio

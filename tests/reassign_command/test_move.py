@@ -236,7 +236,7 @@ def test_236_12_move_leaders_takes_no_option_of_what_it_does_not_do(cluster: Clu
     assert run("move", "heal", "--undo", "77", "--leaders")[0] == 1
 
 
-def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_moves(cluster: Cluster, run: Run) -> None:
+def test_236_12_move_waits_in_the_queue_where_it_is_asked_to_also_with_other_moves(cluster: Cluster, run: Run) -> None:
     code, out, _ = run("move", "heal", "-p", "0:3,1")
     assert (code, cluster.sent) == (1, [])
     assert "Use --additional" in out

@@ -72,7 +72,7 @@ async def test_236_12_move_leaders_has_the_named_replica_lead_at_once_and_says_t
     assert await leads() == (1, [1, 2, 3])
 
 
-async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_beside_the_one_in_flight(
+async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_next_to_the_one_in_flight(
     world: Cluster, files: Files
 ) -> None:
     command = Command(world.bootstrap)

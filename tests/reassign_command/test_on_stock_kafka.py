@@ -153,7 +153,7 @@ async def test_236_12_another_replica_leads_by_move_leaders_and_the_way_back_is_
     await eventually(lambda: leads(1, "1,2"))
 
 
-async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobody_else_says_to_be_one(
+async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_no_other_says_to_be_one(
     stock: Stock, files: Files
 ) -> None:
     """The option --bootstrap-controller of the stock tool of 4.1."""

@@ -38,7 +38,7 @@ from tests.tables import for_each
 SERVER = ("--bootstrap-server", "h:1")
 
 
-def test_236_12_values_stand_behind_a_space_or_an_equals_sign() -> None:
+def test_236_12_values_come_after_a_space_or_an_equals_sign() -> None:
     found = parse(["--throttle=5", "--broker-list", "1,2", "word", "--list=x", "-", "--", "--verify"])
     assert (found.number("throttle"), found.value("broker-list"), found.number("timeout")) == (5, "1,2", 10_000)
     assert list(found.values) == ["throttle", "broker-list", "list"]

@@ -76,7 +76,7 @@ async def test_236_12_a_queued_file_is_verified_entry_by_entry(command: Command,
     assert len(verified.lines) == 3
 
 
-async def test_236_12_a_candidate_for_the_queue_is_made_from_where_partitions_will_stand(
+async def test_236_12_a_candidate_for_the_queue_is_made_from_where_partitions_will_be(
     command: Command, ours: Ours, files: Files
 ) -> None:
     await ours.create_topic("foreseen", {0: [1, 2]}, held=True)
@@ -104,7 +104,7 @@ async def test_236_12_what_cannot_be_queued_is_refused_before_anything_is_done(c
     assert 'Option "[additional]" can\'t be used with action "[execute-queue]"' in refused.err
 
 
-async def test_236_6_new_moves_are_switched_off_and_on_and_the_znode_is_told_of(
+async def test_236_6_new_moves_are_switched_off_and_on_and_the_znode_is_named(
     command: Command, ours: Ours, files: Files
 ) -> None:
     await ours.create_topic("switched", {0: [1, 2]}, held=True)
@@ -129,7 +129,7 @@ async def test_236_6_new_moves_are_switched_off_and_on_and_the_znode_is_told_of(
     assert (await command("--execute", "--reassignment-json-file", plan)).code == 0
 
 
-async def test_sv_7_events_are_told_in_lines_and_as_documents(command: Command, ours: Ours, files: Files) -> None:
+async def test_sv_7_events_are_printed_in_lines_and_as_documents(command: Command, ours: Ours, files: Files) -> None:
     await ours.create_topic("told", {0: [1, 2]}, held=True)
     await command("--execute", "--reassignment-json-file", files.plan("told", (0, [3, 4])))
 
@@ -145,7 +145,7 @@ async def test_sv_7_events_are_told_in_lines_and_as_documents(command: Command, 
     assert "follow is not a recognized option" in refused.err
 
 
-async def test_236_7_what_is_wrong_with_hand_made_znodes_is_told_once_by_the_command(
+async def test_236_7_what_is_wrong_with_hand_made_znodes_is_printed_once_by_the_command(
     command: Command, ours: Ours
 ) -> None:
     await ours.create_topic("by-hand", {0: [1, 2], 1: [2, 3], 2: [3, 4]}, held=False)

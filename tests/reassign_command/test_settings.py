@@ -40,7 +40,7 @@ async def in_znode(world: Cluster, path: str = znode_paths.SETTINGS) -> Any:
     return json.loads((await world.zk.get(path))[0])["config"]
 
 
-async def test_hm_1_settings_are_set_shown_and_deleted_with_units_and_where_they_stand(world: Cluster) -> None:
+async def test_hm_1_settings_are_set_shown_and_deleted_with_units_and_where_they_are_set(world: Cluster) -> None:
     shown = {one["name"]: one for one in (await document(world))["settings"]}
     assert shown.keys() == SERVER_SETTINGS.keys()
     assert {(one["where"], one["inBrokerDefaults"]) for one in shown.values()} == {("default", None)}
@@ -75,7 +75,7 @@ async def test_46_2_an_interval_that_every_restart_exceeds_is_taken_with_a_warni
         assert len((await settings(world, "--set", f"{INTERVAL}={enough}")).lines) == 1
 
 
-async def test_hm_1_old_values_among_the_brokers_defaults_are_told_and_one_command_moves_them(world: Cluster) -> None:
+async def test_hm_1_old_values_among_the_brokers_defaults_are_named_and_one_command_moves_them(world: Cluster) -> None:
     await world.configure("brokers", "<default>", {INTERVAL: "50000", ENABLED: "false", "log.cleaner.threads": "2"})
     changed = await settings(world, "--set", f"{INTERVAL}=60000")
     assert changed.lines == [

@@ -79,7 +79,7 @@ def test_sv_11_a_server_that_has_just_lost_the_controllership_claims_nothing() -
         (3, "How many partitions are under-replicated or offline is not known."),
     ],
 )
-def test_sv_11_partitions_that_nobody_has_counted_yet_are_counted_once_there_is_a_broker(live: int, told: str) -> None:
+def test_sv_11_partitions_that_were_not_counted_yet_are_counted_once_there_is_a_broker(live: int, told: str) -> None:
     term = term_of(cluster_of({}))._replace(unhealthy=None)
     status = status_of(server_of(term, controller=7), at=5, version="1", full=True)
     assert told in list(lines(shown(status=msgspec.structs.replace(status, brokers_live=live))))
@@ -111,7 +111,7 @@ def test_sv_11_a_terminal_without_blocks_gets_plots_of_other_characters(
     assert f"In flight         {plot}  0 to 5" in stream.getvalue().decode(encoding).splitlines()
 
 
-def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_rows_can_be_told_apart() -> None:
+def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_rows_can_be_distinguished() -> None:
     names = [f"{'n' * 244}{number:05d}" for number in range(50)]
     who = f"User:{'p' * 245} as {'c' * 100} from 10.0.0.1"
     move = Move(

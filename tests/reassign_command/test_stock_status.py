@@ -109,7 +109,7 @@ def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monke
     ]
 
 
-def test_kr_3_the_document_of_a_stock_controller_says_at_once_why_moves_stand_still() -> None:
+def test_kr_3_the_document_of_a_stock_controller_says_at_once_why_moves_are_stalled() -> None:
     class Lost(StockClient):
         """Broker 4 is fenced, and t-0 moves to it."""
 

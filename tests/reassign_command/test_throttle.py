@@ -81,7 +81,7 @@ async def test_dh_4_a_stricter_limit_of_others_is_said(world: Cluster) -> None:
         assert (nothing.code, nothing.lines) == (1, [f"No such move is in flight or waits{hint}."])
 
 
-async def test_fg_4_a_lease_lifts_the_stricter_rates_that_stand_and_exactly_those_come_back(world: Cluster) -> None:
+async def test_fg_4_a_lease_lifts_the_stricter_rates_that_are_set_and_exactly_those_come_back(world: Cluster) -> None:
     """At a byte a second the move would never end."""
     configs, strict = ConfigStore(world.zk), {FOLLOWER_RATE: "1", LEADER_RATE: "7"}
     await world.configure("brokers", "3", strict)

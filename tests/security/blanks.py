@@ -67,7 +67,7 @@ def cases() -> list[Case]:
 
 
 def bases(folder: Path) -> dict[str, dict[str, str]]:
-    """Files that everybody takes."""
+    """Files that every reader takes."""
     ca = Authority("CN=ca")
     stores = {
         **ca.issue("CN=kafka").pkcs12_keystore(folder / "own.p12", "storeword"),

@@ -1,4 +1,4 @@
-"""What a stranger may send in the place of a Kerberos ticket, and somebody with a ticket in the place of a layer.
+"""What a stranger may send in the place of a Kerberos ticket, and a client with a ticket in the place of a layer.
 
 None of it needs a KDC, but for what is made of a right token.
 """

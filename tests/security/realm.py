@@ -1,4 +1,4 @@
-"""A realm of Kerberos with a KDC of its own. Its environment is this process's meanwhile."""
+"""A realm of Kerberos with a KDC of its own. Its environment is this process's for that time."""
 
 import os
 import socket

@@ -72,7 +72,7 @@ def refusal(kind: str, path: str, properties: Mapping[str, str]) -> str:
     return ""
 
 
-def test_sv_5_everybody_takes_the_files_without_a_blank(folder: Path, whole: dict[str, dict[str, str]]) -> None:
+def test_sv_5_every_reader_takes_the_files_without_a_blank(folder: Path, whole: dict[str, dict[str, str]]) -> None:
     for base, properties in whole.items():
         kind = "client" if base == "client" else "broker"
         assert not refusal(kind, written(folder, properties), properties), base
@@ -104,13 +104,13 @@ def test_sv_5_a_blank_setting_is_refused_where_kafka_refuses_it_and_taken_where_
 def test_sv_5_a_refused_blank_is_named_with_what_to_do(
     folder: Path, whole: dict[str, dict[str, str]], name: str, problem: str
 ) -> None:
-    """A blank ssl.client.auth must not open the listener of brokers to everybody."""
+    """A blank ssl.client.auth must not open the listener of brokers to every client."""
     refused = refusal("broker", written(folder, whole["tls"], name), {})
     assert name in refused
     assert problem in refused
 
 
-def test_sv_5_a_blank_of_a_listener_stands_in_the_place_of_what_holds_for_all(whole: dict[str, dict[str, str]]) -> None:
+def test_sv_5_a_blank_of_a_listener_replaces_what_holds_for_all(whole: dict[str, dict[str, str]]) -> None:
     rules = {"ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/", "ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}
     for_all = {**whole["tls"], **rules}
     blank = {f"listener.name.internal.{name}": "" for name in rules}
@@ -121,7 +121,7 @@ def test_sv_5_a_blank_of_a_listener_stands_in_the_place_of_what_holds_for_all(wh
         config.principal_of(Authority("CN=x").own.der)
 
 
-def test_sv_5_without_mechanisms_and_without_rules_nobody_logs_in(whole: dict[str, dict[str, str]]) -> None:
+def test_sv_5_without_mechanisms_and_without_rules_no_client_logs_in(whole: dict[str, dict[str, str]]) -> None:
     assert SaslConfig.of({**whole["tls"], "sasl.enabled.mechanisms": ""}, "CLIENT").mechanisms == ()
     with pytest.raises(NoShortName):
         short_name("a@R", parse_rules([]), "R")

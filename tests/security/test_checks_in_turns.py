@@ -1,4 +1,4 @@
-"""Checks that take long: whoever asks for many, or goes away, keeps nobody else from logging in."""
+"""Checks that take long: a client that asks for many, or goes away, keeps no other from logging in."""
 
 import asyncio
 import hashlib
@@ -159,10 +159,10 @@ async def logs_in(server: Server, user: str, password: str) -> tuple[int, str | 
 
 @pytest.mark.both_loops
 @pytest.mark.parametrize(("end", "behind"), [("reset", 0), ("half", 0), ("close", 1000), ("half", 1000)])
-async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_nobody_out(
+async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_no_other_out(
     server: Server, monkeypatch: pytest.MonkeyPatch, end: str, behind: int
 ) -> None:
-    """`behind`: bytes behind the token, which nobody reads meanwhile."""
+    """`behind`: bytes after the token, which are not read until then."""
     monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
     hashed: list[bytes] = []
     really = hashlib.pbkdf2_hmac

@@ -1,4 +1,4 @@
-"""Values of properties files that stand elsewhere. Cases after ConfigTransformerTest, FileConfigProviderTest,
+"""Values of properties files that are stored elsewhere. Cases after ConfigTransformerTest, FileConfigProviderTest,
 DirectoryConfigProviderTest, EnvVarConfigProviderTest and AllowedPathsTest of Kafka 3.9."""
 
 import re

@@ -37,9 +37,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
 @pytest.mark.parametrize(
     ("user", "password"), [("alice", "alice-secret"), ("alice", "a"), ("alice", "x" * 1000), ("nobody", "alice-secret")]
 )
-def test_sv_5_plain_compares_digests_of_one_length_whoever_logs_in(
-    user: str, password: str, compared: Compared
-) -> None:
+def test_sv_5_plain_compares_digests_of_one_length_for_every_user(user: str, password: str, compared: Compared) -> None:
     Exchange().log_in("PLAIN", user, password)
     assert compared == [(32, 32)]
 
@@ -70,7 +68,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> Hashed:
     return found
 
 
-async def test_sv_5_a_hashed_password_costs_the_same_for_nobody(compared: Compared, hashed: Hashed) -> None:
+async def test_sv_5_a_hashed_password_costs_the_same_for_an_unknown_user(compared: Compared, hashed: Hashed) -> None:
     known = {user: one for user, one in CREDENTIALS["SCRAM-SHA-512"].items() if user == "alice"}
     with closing(HashedUsers(known)) as users:
         for user, password in (("alice", "wrong"), ("nobody", "wrong"), ("alice", "alice-secret")):
@@ -79,8 +77,8 @@ async def test_sv_5_a_hashed_password_costs_the_same_for_nobody(compared: Compar
     assert compared == [(64, 64)] * 3
 
 
-async def test_sv_5_nobody_costs_what_some_user_does_where_users_cost_differently(hashed: Hashed) -> None:
-    """Each name always the same: who asks twice learns nothing."""
+async def test_sv_5_an_unknown_user_costs_what_some_user_does_where_users_cost_differently(hashed: Hashed) -> None:
+    """Each name always costs the same: asking twice shows nothing."""
     bob = CREDENTIALS["SCRAM-SHA-256"]["bob"]._replace(iterations=5000)
     with closing(HashedUsers({"alice": CREDENTIALS["SCRAM-SHA-512"]["alice"], "bob": bob})) as users:
         for number in range(40):

@@ -141,7 +141,7 @@ def command_config(site: Site) -> Path:
 
 
 async def test_sv_5_zookeeper_takes_our_ticket_and_znodes_belong_to_its_owner(site: Site, zookeeper: str) -> None:
-    """The keytab has two principals, and whoever runs the tests has a ticket of a third one."""
+    """The keytab has two principals, and the user who runs the tests has a ticket of a third one."""
     async with ZooKeeper(f"{zookeeper}/a", access=as_kafka(site)) as zk:
         await zk.ensure_path("/brokers/topics/t")
         assert await zk.acl("/brokers/topics/t") == [AclEntry(31, "sasl", "kafka"), AclEntry(1, "world", "anyone")]

@@ -1,4 +1,4 @@
-"""OAUTHBEARER: which tokens are accepted, and what a client is told of the others."""
+"""OAUTHBEARER: which tokens are accepted, and what a client learns of the others."""
 
 from typing import Any
 

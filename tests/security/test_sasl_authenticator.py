@@ -132,7 +132,7 @@ GENERIC = "Authentication failed during authentication due to invalid credential
         ("SCRAM-SHA-512", "nobody", "alice-secret", GENERIC.format("SCRAM-SHA-512")),
     ],
 )
-def test_sv_5_what_clients_are_told_of_wrong_credentials(mechanism: str, user: str, password: str, text: str) -> None:
+def test_sv_5_what_clients_learn_of_wrong_credentials(mechanism: str, user: str, password: str, text: str) -> None:
     exchange = Exchange()
     answer = exchange.log_in(mechanism, user, password)
     assert (answer.error_code, answer.error_message, answer.auth_bytes) == (58, text, b"")
@@ -319,7 +319,7 @@ def begin_again(exchange: Exchange, frame: bytes) -> Any:
     return exchange.frame(frame)
 
 
-def test_sv_5_re_authentication_as_somebody_else_fails() -> None:
+def test_sv_5_re_authentication_as_another_user_fails() -> None:
     exchange = logged_in()
     begin_again(exchange, HANDSHAKE)
     answer, step = exchange.token(plain("bob", "bob-secret"))
@@ -393,7 +393,7 @@ def test_hm_5_other_names_fail_as_wrong_credentials_and_are_never_those_of_a_use
         plain("alice", "alice-secret" + "p" * 400_000),
     ],
 )
-def test_hm_5_plain_takes_no_name_or_password_that_nobody_can_have(token: bytes) -> None:
+def test_hm_5_plain_takes_no_name_or_password_that_no_user_can_have(token: bytes) -> None:
     exchange = Exchange(
         mechanisms={"PLAIN": lambda address: PlainSaslServer(PlainPasswords({LONGEST + "n": "alice-secret"}), address)}
     )

@@ -103,7 +103,7 @@ async def served(zookeeper: EmbeddedZooKeeper, tmp_path_factory: pytest.TempPath
 
 
 def refusal(served: Served, listener: str, mechanism: str, user: str, password: str) -> str:
-    """What librdkafka is told where its credentials are wrong; "" where they are right."""
+    """What librdkafka is answered where its credentials are wrong; "" where they are right."""
     told: list[KafkaError] = []
     client = librdkafka(served, listener, mechanism, user, password, told.append)
     for _ in range(100):
@@ -202,7 +202,7 @@ async def test_sv_5_wrong_credentials_are_said_to_be_wrong(served: Served, mecha
     assert await asyncio.to_thread(refusal, served, "EXTERNAL", mechanism, "alice", "wrong-secret")
 
 
-async def test_sv_5_new_credentials_count_at_once_and_deleted_ones_no_more(served: Served) -> None:
+async def test_sv_5_new_credentials_count_at_once_and_deleted_ones_no_longer(served: Served) -> None:
     """They are changed in ZooKeeper, as a broker changes them for `kafka-configs.sh`."""
     configs = {name: as_config(scram_credential(name, SCRAM_SECRET)) for name in SCRAM}
 

@@ -1,4 +1,4 @@
-"""Anything at all before, in the midst of and after authentication: nobody is let in, others are served."""
+"""Anything at all before, in the midst of and after authentication: no client is let in by it, others are served."""
 
 import asyncio
 import struct
@@ -57,7 +57,7 @@ frames = st.one_of(
 
 
 @given(st.lists(frames, max_size=8), st.booleans())
-def test_sv_5_no_frames_without_the_password_let_anybody_in(sent: list[bytes], bare: bool) -> None:
+def test_sv_5_no_frames_without_the_password_let_a_client_in(sent: list[bytes], bare: bool) -> None:
     """`bare`: a handshake comes first, so that tokens are looked at more often."""
     exchange = Exchange(mechanisms=all_mechanisms(), max_receive_size=500)
     for frame in ([request(SaslHandshakeRequest(mechanism="PLAIN", version=0), 0)] if bare else []) + sent:
@@ -70,7 +70,7 @@ def test_sv_5_no_frames_without_the_password_let_anybody_in(sent: list[bytes], b
 
 
 @given(st.lists(frames, min_size=1, max_size=8), st.sampled_from([0.0, 1.0, 100.0]))
-def test_sv_5_after_authentication_nobody_becomes_another_user(sent: list[bytes], passed: float) -> None:
+def test_sv_5_after_authentication_no_client_becomes_another_user(sent: list[bytes], passed: float) -> None:
     exchange = Exchange(mechanisms=all_mechanisms(), max_reauth_ms={"PLAIN": 50_000})
     exchange.log_in("PLAIN", "alice", USERS["alice"])
     for frame in sent:

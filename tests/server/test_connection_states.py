@@ -1,5 +1,5 @@
 """Walks the tables of a connection's states over real objects: a server's list of connections, a transport that is
-none, and a clock that goes when it is told."""
+none, and a clock that the test sets."""
 
 import asyncio
 import selectors

@@ -210,7 +210,7 @@ EVERYTHING = MetadataRequest(version=9, topics=None)
 
 
 async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_closed_when_room_is_short() -> None:
-    """Large requests of others wait until there is room; small ones are answered meanwhile."""
+    """Large requests of others wait until there is room; small ones are answered in the meantime."""
     large = largest_frame(3, 9, ("topics",), 20_000)
     async with (
         server_with_large_answers(
@@ -233,7 +233,7 @@ async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_clo
 
 
 async def test_sv_6_an_answer_is_sent_as_its_client_reads_it() -> None:
-    """Whoever reads slowly gets all of it; its connection is not read meanwhile."""
+    """A client that reads slowly gets all of it; its connection is not read until then."""
     async with server_with_large_answers() as server, connected(address(server), receive_buffer=4096) as slow:
         await slow.send(slow.request(EVERYTHING, 9) + slow.request(ApiVersionsRequest(version=0), 0))
         await eventually(lambda: server.stats.answer_bytes_now > 100_000, within=120)

@@ -226,8 +226,8 @@ async def test_sv_6_who_does_not_read_an_answer_in_time_is_closed(start_server: 
     await eventually(lambda: server.stats.answer_bytes_now == server.stats.connections_now == 0)
 
 
-async def test_sv_6_answers_that_nobody_reads_are_bounded_over_all_connections(start_server: StartServer) -> None:
-    """The longest wait ends first. A client that reads is served meanwhile."""
+async def test_sv_6_unread_answers_are_bounded_over_all_connections(start_server: StartServer) -> None:
+    """The longest wait ends first. A client that reads is served all the time."""
     server = await start_server(answering(20_000_000), queued_max_response_bytes=50_000_000)
     async with AsyncExitStack() as stack:
         lazy = [await stack.enter_async_context(connected(address(server), receive_buffer=4096)) for _ in range(10)]
@@ -310,7 +310,9 @@ def test_sv_6_the_soft_limit_of_descriptors_is_raised_to_the_hard_one() -> None:
 
 
 @pytest.mark.usefixtures("quick_ticks")
-async def test_sv_6_a_limit_that_bites_is_told(start_server: StartServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_sv_6_a_limit_that_is_reached_is_logged(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture
+) -> None:
     full = await start_server(max_connections=1)
     async with connected(address(full)) as first, connected(address(full)):
         assert await first.is_closed()
@@ -324,7 +326,7 @@ async def test_sv_6_a_limit_that_bites_is_told(start_server: StartServer, caplog
     ]
 
 
-def test_sv_6_what_is_told_of_connections_is_counted() -> None:
+def test_sv_6_what_is_logged_of_connections_is_counted() -> None:
     from kafka_reassign_rpc.controller.telemetry.metric_catalogue import SERVER_COUNTERS
 
     assert open_connections.LOGGED.keys() <= SERVER_COUNTERS.keys()

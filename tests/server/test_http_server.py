@@ -57,8 +57,8 @@ async def statuses(address: str, hosts: Iterable[str], path: str = "/page") -> d
     return found
 
 
-async def test_hm_7_without_a_login_pages_answer_to_the_names_of_this_server_alone() -> None:
-    """DNS rebinding: the browser of somebody here reads for a web page from elsewhere, under the name of that."""
+async def test_hm_7_without_a_login_pages_answer_only_to_the_names_of_this_server() -> None:
+    """DNS rebinding: a browser in this network reads for a web page from elsewhere, under the name of its site."""
     pages = {path: lambda: HttpPage(b"{}") for path in ("/page", "/api/v1/page", "/health")}
     security = HttpSecurity(host_names=frozenset({"kafka.example"}))
     server = HttpServer("127.0.0.1", 0, pages, security, for_any_host=("/health",))
@@ -188,7 +188,7 @@ async def test_sv_7_no_answer_tells_versions_or_what_the_parser_says(address: st
     writer.close()
 
 
-async def test_sv_7_nobody_keeps_a_connection_for_ever(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sv_7_no_client_keeps_a_connection_for_ever(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "LIVES_S", 0.1)
     assert await sent(address, b"") == b""
     assert await sent(address, b"GET /page HT") == b""

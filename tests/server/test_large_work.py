@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 
 class Workers:
-    """Requests that stay in work until they are told to end."""
+    """Requests that stay in work until the test ends them."""
 
     def __init__(self, work: LargeWork) -> None:
         self._work = work

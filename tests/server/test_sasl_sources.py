@@ -185,7 +185,7 @@ async def test_sv_5_an_unknown_key_is_fetched_at_once_and_failures_are_tried_aga
 async def test_hm_5_unknown_keys_are_fetched_no_more_often_than_the_retry_backoff_allows_for_all_together(
     issuer: Issuer,
 ) -> None:
-    """Kafka remembers sixteen of them: whoever sends more makes it fetch all the time."""
+    """Kafka remembers sixteen of them: a client that sends more makes it fetch all the time."""
     config = JwksConfig("jwks", issuer.url, refresh_s=3600.0, first_wait_s=0.1, longest_wait_s=0.4)
     jwks = Jwks(config)
     await jwks.fetch()

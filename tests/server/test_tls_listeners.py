@@ -168,7 +168,7 @@ def words_of(context: ssl.SSLContext, address: tuple[str, int]) -> str:
             return str(error.reason)
 
 
-async def test_sv_5_who_may_not_come_in_is_told_why_by_an_alert(secured: Secured) -> None:
+async def test_sv_5_a_client_that_may_not_come_in_learns_why_by_an_alert(secured: Secured) -> None:
     """Java clients give up at an alert; without one they try again until their time is over."""
     secured.properties["ssl.cipher.suites"] = "TLS_AES_256_GCM_SHA384,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
     await secured.start()
@@ -235,7 +235,7 @@ async def test_sv_5_a_handshake_has_a_time(secured: Secured) -> None:
     assert server.stats.connections_now == 0
 
 
-async def test_sv_5_silent_handshakes_keep_nobody_out(secured: Secured) -> None:
+async def test_sv_5_silent_handshakes_keep_no_client_out(secured: Secured) -> None:
     """A newcomer takes the place of one that does not go on with TLS."""
     server = await secured.start(max_connections=4, max_connections_per_ip=4)
     silent = [await asyncio.open_connection(*secured.address) for _ in range(4)]

@@ -96,7 +96,7 @@ class Tab:
         await self.call("Fetch.enable", handleAuthRequests=True)
 
     async def _let_go_on(self, message: dict[str, Any]) -> None:
-        """Requests stand still since `answer_challenges`."""
+        """Requests are stopped since `answer_challenges`."""
         match message.get("method"):
             case "Fetch.requestPaused":
                 await self._send("Fetch.continueRequest", requestId=message["params"]["requestId"])
@@ -160,7 +160,7 @@ class Tab:
         await self.value("document.querySelectorAll('.part').forEach((one) => { one.open = true; })")
 
     async def picture(self, name: str, *, whole: bool = True) -> None:
-        """The whole page as PNG, or what the window shows of it, where somebody wants pictures."""
+        """The whole page as PNG, or what the window shows of it, where pictures are wanted."""
         if pictures.wanted():
             answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
             pictures.keep(name, base64.b64decode(answer["data"]))

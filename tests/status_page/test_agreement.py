@@ -135,7 +135,7 @@ def compare_command(status: Json, by_status: Json, by_watch: Json) -> None:
 
 
 def compare_healing(healing: Json | None, by_status: Json | None) -> None:
-    """`heal` and `--status` beside the document: one line for each lost broker."""
+    """`heal` and `--status` against the document: one line for each lost broker."""
     if healing is None or by_status is None:
         return
     lists = {"failed": "failedBrokers", "failed_log_dirs": "failedLogDirs", "gone": "goneBrokers", "repairs": "repairs"}

@@ -110,7 +110,7 @@ async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_return
     assert tab.problems == []
 
 
-async def test_sv_11_a_plot_stands_for_all_of_its_time_and_says_which(world: Cluster, tab: Tab) -> None:
+async def test_sv_11_a_plot_covers_all_of_its_time_and_says_which(world: Cluster, tab: Tab) -> None:
     """A server that has known the cluster for 12 minutes has a fifth of an hour to show, not an hour."""
     await tab.open(f"http://{world.metrics_address}/")
     await eventually(lambda: tab.shows("#plots", "In flight"))

@@ -21,7 +21,7 @@ pytestmark = IN_BROWSER
 
 @asynccontextmanager
 async def standby(world: Cluster, folder: Path) -> AsyncIterator[str]:
-    """The address of the page of a second server, which stands by."""
+    """The address of the page of a second server, a standby."""
     config = ServerConfig(
         world.connect,
         LISTENERS,

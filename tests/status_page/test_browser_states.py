@@ -76,7 +76,7 @@ async def test_sv_11_plots_end_with_the_figures_of_the_tiles(page: str, tab: Tab
     assert (await tab.value(tiles))[:2] == ["2", "0"]
 
 
-async def test_sv_11_lost_brokers_stand_in_the_order_of_their_ids(page: str, tab: Tab) -> None:
+async def test_sv_11_lost_brokers_are_in_the_order_of_their_ids(page: str, tab: Tab) -> None:
     await tab.open(page)
     await eventually(lambda: tab.shows("#failed", "never healed by itself"))
     assert [row[0] for row in await tab.rows("#failed")] == ["7", "8"]

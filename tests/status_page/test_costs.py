@@ -152,7 +152,7 @@ async def test_sv_11_a_viewer_that_never_reads_is_disconnected(monkeypatch: pyte
         writer.close()
 
 
-async def test_sv_11_viewers_are_bounded_and_one_more_is_told_to_come_back() -> None:
+async def test_sv_11_viewers_are_bounded_and_one_more_is_asked_to_come_back() -> None:
     stream = StatusStream(status)
     async with served(stream) as address:
         opened = []

@@ -46,7 +46,7 @@ async def test_dh_6_a_question_about_no_broker_is_refused(query: str) -> None:
     assert "brokers" in json.loads(answer.body)["error"]
 
 
-async def test_dh_6_the_answer_is_as_documented_and_nobody_answers_who_does_not_know() -> None:
+async def test_dh_6_the_answer_is_as_documented_and_only_a_server_that_knows_gives_it() -> None:
     term = term_of(cluster_of({"t": {0: at_rest(1), 1: at_rest(1, 2)}}))
     look = server_of(term)
     async with served(lambda: look) as (page, _):

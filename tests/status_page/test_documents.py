@@ -115,7 +115,7 @@ def test_kr_1_a_rate_is_unknown_and_not_0_while_no_broker_that_receives_has_answ
     assert rate() is not None
 
 
-def test_sv_11_a_clock_of_samples_that_stands_still_makes_no_rate() -> None:
+def test_sv_11_a_clock_of_samples_that_has_stopped_makes_no_rate() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,))}})
     tracker = ProgressTracker(60.0)
     for copied in (0, 500):
@@ -291,7 +291,7 @@ def test_sv_11_healing_is_shown_with_its_countdown_and_its_problems_only_in_full
     assert counts.healing.problems is counts.controller.page is None
 
 
-def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend_it() -> None:
+def test_sv_11_history_keeps_a_bounded_number_of_points_and_a_clock_that_jumps_does_not_bend_it() -> None:
     term: TermView | None = term_of(cluster_of({}))
     history = FigureHistory()
     keeper = FigureKeeper(lambda: term, history)
@@ -334,7 +334,7 @@ def test_sv_11_a_parameter_that_makes_no_sense_is_refused_with_what_is_expected(
     assert len(str(refused.value)) < 300
 
 
-def test_sv_11_no_parameter_of_any_path_may_stand_there_twice() -> None:
+def test_sv_11_no_parameter_of_any_path_may_be_there_twice() -> None:
     for known in PARAMETERS.values():
         for name in known:
             for query in (f"{name}=1&{name}=1", f"{name}=&{name}=", f"{name}=1&%{ord(name[0]):x}{name[1:]}=2"):

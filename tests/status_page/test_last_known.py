@@ -1,4 +1,4 @@
-"""What a standby shows of the moves: what the controller told last, with its time, also when it is gone."""
+"""What a standby shows of the moves: what it last heard from the controller, with its time, also when that is gone."""
 
 import asyncio
 import json

@@ -1,5 +1,6 @@
 """The status page, its API, its stream and the metrics of a `serve` process: for users with passwords, or for clients
-with certificates, and for nobody else."""
+with certificates, and for no others.
+"""
 
 import base64
 import json

@@ -21,7 +21,7 @@ METRICS = "topicmappr"
 
 
 def program() -> str | None:
-    """The path of topicmappr; None where nobody has named one."""
+    """The path of topicmappr; None where none was named."""
     return os.environ.get("TOPICMAPPR")
 
 

@@ -55,7 +55,7 @@ async def test_sv_3_a_start_that_is_cancelled_stops_what_has_begun() -> None:
     assert done.steps == ["a", "b", "-b", "-a"]
 
 
-async def test_sv_3_a_part_that_cannot_stop_keeps_no_other_from_it_and_its_error_is_told() -> None:
+async def test_sv_3_a_part_that_cannot_stop_keeps_no_other_from_it_and_its_error_is_raised() -> None:
     done = Done(fails=("-b",))
     parts = done.parts("a", "b", "c")
     await parts.start()

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.secrecy import (
 
 
 @pytest.mark.parametrize("value", [5, -1, True, None, "", " ", "0", "-12", "50MB", "20s", "1.5", "1k", "100%"])
-def test_hm_7_numbers_sizes_and_blanks_are_told(value: object) -> None:
+def test_hm_7_numbers_sizes_and_blanks_are_repeated(value: object) -> None:
     assert told(value) == repr(value)
 
 
@@ -49,7 +49,7 @@ def test_hm_7_any_other_value_is_hidden(value: object) -> None:
         ("ssl." * 60, NAMELESS),
     ],
 )
-def test_hm_7_a_name_is_told_where_it_looks_like_one(name: str, shown: str) -> None:
+def test_hm_7_a_name_is_repeated_where_it_looks_like_one(name: str, shown: str) -> None:
     assert told_name(name) == shown
 
 
@@ -65,7 +65,7 @@ def test_hm_7_a_name_is_told_where_it_looks_like_one(name: str, shown: str) -> N
         ("--a\nb", HIDDEN),
     ],
 )
-def test_hm_7_an_option_is_told_without_its_value(word: str, shown: str) -> None:
+def test_hm_7_an_option_is_repeated_without_its_value(word: str, shown: str) -> None:
     assert told_option(word) == shown
 
 
@@ -73,7 +73,7 @@ def test_hm_7_what_follows_an_option_that_speaks_of_a_secret_is_hidden_whatever_
     assert told_words(["--password", "1234", "--throttle", "5", "x"]) == f"--password {HIDDEN} --throttle 5 {HIDDEN}"
 
 
-def test_hm_7_paths_and_classes_are_told(tmp_path: object) -> None:
+def test_hm_7_paths_and_classes_are_repeated(tmp_path: object) -> None:
     for path in (f"{tmp_path}/none", "/etc/kafka/no such", "/etc/nowhere/secret", "s3://bucket/plans/1"):
         assert told_path(path) == (path if path != "/etc/kafka/no such" else HIDDEN)
     for word in ("hunter2", "abc/hunter2", "/hunter2;", "a\0b", "x" * 5000, "s3://key:secret@bucket/x"):

@@ -20,7 +20,7 @@ def test_sv_11_a_wide_character_takes_two_columns_and_a_combining_one_none(text:
     assert table([(text, "|"), ("123456", "|")])[0] == f"{text}{' ' * (6 - wanted)}  |"
 
 
-def test_sv_11_columns_of_a_table_stand_below_each_other_whatever_the_width_of_characters() -> None:
+def test_sv_11_columns_of_a_table_are_below_each_other_whatever_the_width_of_characters() -> None:
     found = table([("RACK", "N"), ("\u4e2d\u6587\u4e2d", "1"), ("a", "2")])
     assert found == ["RACK    N", "\u4e2d\u6587\u4e2d  1", "a       2"]
 

@@ -154,7 +154,7 @@ async def test_455_4_a_malformed_answer_is_a_protocol_error(reply: Callable[[byt
 
 
 class Gate:
-    """A server that keeps its answers until it is told how to go on. `waiting`: the answers that it keeps."""
+    """A server that keeps its answers until the test says how to go on. `waiting`: the answers that it keeps."""
 
     def __init__(self) -> None:
         self.waiting: list[bytes] = []
@@ -264,7 +264,7 @@ async def test_455_4_a_server_that_sends_an_answer_too_slowly_is_given_up() -> N
         slow.cancel()
 
 
-async def test_455_4_a_call_that_is_cancelled_leaves_its_answer_to_nobody() -> None:
+async def test_455_4_the_answer_of_a_cancelled_call_goes_to_no_other() -> None:
     async with gated(5) as (gate, client):
         tasks = calls(client, 3)
         await eventually(lambda: len(gate.waiting) == 3)

@@ -160,7 +160,7 @@ class Storage:
         await eventually(has_failed, within=90)
 
     async def _a_cordoned_broker_is_told(self, stage: Stage) -> None:
-        """A broker tells it while it has moves."""
+        """A broker reports it while it has moves."""
         await stage.moves({"early": [stage.lost]})
         await eventually(lambda: _is_cordoned(stage, known=False), within=60)
         await stage.configs({(BROKER, str(stage.lost)): {CORDONED: "*"}})
@@ -168,7 +168,7 @@ class Storage:
         if stage.release >= (4, 4):
             with pytest.raises(AssertionError, match="cordoned"):
                 await stage.moves({"closed": [stage.lost]})
-        else:  # it takes the replica all the same
+        else:  # it takes the replica anyway
             await stage.moves({"closed": [stage.lost]})
             await stage.stalled("closed", _is_held(stage, stage.lost))
 

@@ -1,4 +1,4 @@
-"""Whether watch goes on while a process is frozen (SIGSTOP): by what it sees meanwhile, not by a clock."""
+"""Whether watch goes on while a process is frozen (SIGSTOP): by what it sees in that time, not by a clock."""
 
 from collections.abc import Callable
 from typing import Any

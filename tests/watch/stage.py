@@ -1,4 +1,4 @@
-"""A stock KRaft cluster with a watch beside it: what moves there, what is set there, and what watch says of it."""
+"""A stock KRaft cluster and a watch of it: what moves there, what is set there, and what watch says of it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""kr-1: who asked for a move in KRaft mode stands in the brokers' log, as docs/watch.md says how to find it."""
+"""kr-1: who asked for a move in KRaft mode is in the brokers' log, as docs/watch.md says how to find it."""
 
 import re
 from pathlib import Path

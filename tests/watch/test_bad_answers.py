@@ -39,7 +39,7 @@ def lies_of_its_length(answer: bytes) -> bytes:
 
 
 def late(_: bytes) -> bytes:
-    """Later than anybody waits."""
+    """Later than any caller waits."""
     return b""
 
 
@@ -84,7 +84,7 @@ class TellingNode(MovingNode):
     "reply", [cut, lies_of_its_length, late, lambda _: None], ids=["cut", "endless", "late", "closed"]
 )
 @pytest.mark.parametrize("key", [LOG_DIRS, QUORUM, CONFIGS], ids=["sizes", "quorum", "configs"])
-async def test_kr_1_a_broken_answer_beside_the_moves_leaves_them_shown_and_a_sound_one_is_taken_again(
+async def test_kr_1_a_broken_answer_about_something_else_leaves_the_moves_shown_and_a_sound_one_is_taken_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, reply: Reply, key: int
 ) -> None:
     monkeypatch.setattr("kafka_reassign_rpc.client.broker_questions.LONGEST_PAUSE_S", 1.0)
@@ -230,7 +230,7 @@ async def test_kr_1_a_node_of_unknown_versions_is_one_line(tmp_path: Path, caplo
     assert "a defect" not in caplog.text
 
 
-async def test_kr_1_a_principal_without_any_right_is_told_which_it_needs(tmp_path: Path) -> None:
+async def test_kr_1_a_principal_without_any_right_learns_which_it_needs(tmp_path: Path) -> None:
     node = OddNode(ScriptedCluster(), 1)
     node.odd = "refused"
     async with listening(node), watching(f"127.0.0.1:{node.port}", tmp_path / "events") as watch:

@@ -250,7 +250,7 @@ async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: 
         assert (await get(served.address, "/")).status == 404, "no page was asked for"
 
 
-async def test_kr_4_who_is_told_counts_alone_learns_no_address_of_a_cluster_that_is_not_seen() -> None:
+async def test_kr_4_a_viewer_who_sees_only_counts_learns_no_address_of_a_cluster_that_is_not_seen() -> None:
     port = free_port()
     watch = ClusterWatch({"bootstrap_servers": [f"127.0.0.1:{port}"], "bootstrap_timeout_ms": 200}, None)
     async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=True) as served:

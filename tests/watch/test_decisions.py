@@ -61,7 +61,7 @@ def test_kr_2_who_answers_slowly_is_asked_less_often_within_a_bound() -> None:
     [(3, 1_000, 0.001), (3, 900_000, 0.05), (200, 100_000, 0.5), (1, 60_000_000, 0.59), (5_000, 10, 0.0)],
 )
 def test_kr_2_no_question_costs_more_than_its_budget(what: Ask, one: tuple[int, int, float]) -> None:
-    """Asked again as soon as it may be, for an hour: requests, bytes, and seconds of whoever answers."""
+    """Asked again as soon as it may be, for an hour: requests, bytes, and seconds of the node that answers."""
     requests, size, took_s = one
     pace, now, times = Pace(), 0.0, 0
     while now < 3_600.0:
@@ -114,7 +114,7 @@ def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:
     assert "DESCRIBE on the cluster" in lacking({1: Heard.ALL, 2: heard(ClusterAuthorizationFailed())}, {})
 
 
-def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() -> None:
+def test_kr_1_a_topic_that_may_not_be_described_is_no_topic_without_a_leader() -> None:
     denied = topic(error=TopicAuthorizationFailed())
     cluster = seen_cluster.made_new(None, NODES, [denied], {T0: MOVE}, {}, 5)
     partition = cluster.get("t", 0)
@@ -145,7 +145,7 @@ def test_kr_1_a_broker_is_lost_since_it_was_first_missed_and_unknown_at_the_firs
 
 
 def test_kr_3_each_look_keeps_which_partitions_have_had_a_leader() -> None:
-    """At rest, in a move, and beside a move that no broker describes."""
+    """At rest, in a move, and with a move that no broker describes."""
     lost = PartitionInfo(-1, (1, 2), (), leader_epoch=3)
     found = TopicInfo("t", {0: lost, 1: lost, 2: PartitionInfo(-1, (1, 2), (), leader_epoch=0)}, None)
     others = {TopicPartition("t", 3): MOVE}

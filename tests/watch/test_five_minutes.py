@@ -1,4 +1,4 @@
-"""kr-1: the beginning of docs/watch.md, word for word, beside a real KRaft cluster in the midst of an upgrade: one node
+"""kr-1: the beginning of docs/watch.md, word for word, with a real KRaft cluster in the midst of an upgrade: one node
 of Kafka 4.1, one of 4.3."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""kr-1: one process that is frozen (SIGSTOP: its sockets take requests, and nobody answers) delays nothing else."""
+"""kr-1: one process that is frozen (SIGSTOP: its sockets take requests, and none is answered) delays nothing else."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -27,7 +27,7 @@ class Looks:
         told: Standing | str | None = "",
         at_rest: Mapping[TopicPartition, Sequence[int]] = {},
     ) -> list[str]:
-        """`told`: a text where nobody tells anything."""
+        """`told`: a text where no broker reports anything."""
         self.at += 1_000
         listed = {} if move is None else {T0: move}
         some = {} if isinstance(told, str) else {T0: told}
@@ -84,7 +84,7 @@ def test_kr_1_a_move_is_cancelled_where_the_original_replicas_are_seen_twice(loo
 @pytest.mark.parametrize(
     ("told", "reason", "after"), [(None, DELETED, 2), (Standing((4, 5)), OTHERS, LOOKS), ("", NOT_TOLD, LOOKS)]
 )
-def test_kr_1_any_other_end_is_told_with_what_is_known(
+def test_kr_1_any_other_end_is_reported_with_what_is_known(
     looks: Looks, told: Standing | str | None, reason: str, after: int
 ) -> None:
     looks(FIRST, UNION)

@@ -1,5 +1,5 @@
-"""Watch beside stock Kafka 2.8.2 in ZooKeeper mode, the oldest that it looks at: moves of 2.8's own tool by both of its
-ways, and what 2.8 cannot tell."""
+"""Watch on stock Kafka 2.8.2 in ZooKeeper mode, the oldest that it looks at: moves of 2.8's own tool by both of its
+ways, and what 2.8 does not report."""
 
 import asyncio
 import json

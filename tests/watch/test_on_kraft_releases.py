@@ -1,4 +1,4 @@
-"""Watch beside stock Kafka in KRaft mode of several releases, one cluster each: what stops a move is produced for real,
+"""Watch on stock Kafka in KRaft mode of several releases, one cluster each: what stops a move is produced for real,
 one reason after another, with moves of each release's own tool.
 
 The gate has `IN_CI` in turn and after a change of watch, and `test_on_stock_kafka` runs 4.1; the variable

@@ -1,4 +1,4 @@
-"""Watch beside stock Kafka: brokers 3.9.1 in ZooKeeper mode, and 4.1.0 in KRaft mode."""
+"""Watch on stock Kafka: brokers 3.9.1 in ZooKeeper mode, and 4.1.0 in KRaft mode."""
 
 import asyncio
 from collections.abc import AsyncIterator

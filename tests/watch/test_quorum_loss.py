@@ -199,7 +199,7 @@ def test_kr_3_a_lost_quorum_is_one_sentence(found: LostQuorum, text: str) -> Non
 
 @pytest.mark.stock
 @pytest.mark.gate
-async def test_kr_3_a_stock_quorum_that_is_lost_and_comes_back_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_kr_3_a_stock_quorum_that_is_lost_and_comes_back_is_shown_as_it_is(tmp_path: Path) -> None:
     require(VERSION)
     nodes = kraft_cluster(tmp_path, BROKERS, controllers=BROKERS, version=VERSION)
     living, *dead = nodes

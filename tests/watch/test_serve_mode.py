@@ -115,7 +115,7 @@ def test_kr_1_what_is_lacking_or_misspelt_is_one_clear_line_and_no_controller_st
     assert why in capsys.readouterr().err
 
 
-def test_kr_1_an_address_that_somebody_else_has_is_said_once(
+def test_kr_1_an_address_that_is_in_use_is_said_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(watch_command, "set_up_logging", lambda *_: None)

@@ -70,7 +70,7 @@ def test_kr_2_that_a_broker_was_not_throttled_before_a_move_began_is_no_knowledg
     assert readings.known(cluster) == set(ALL), "what was read holds, with its age"
 
 
-def test_kr_2_a_throttle_that_stood_there_before_watch_came_is_needless_at_once() -> None:
+def test_kr_2_a_throttle_that_was_there_before_watch_came_is_needless_at_once() -> None:
     cluster, readings = at_rest(), ThrottleReadings()
     readings.put(cluster, told(1), ALL, 100)
     assert len(needless(readings, cluster)) == 1
@@ -84,7 +84,7 @@ def test_kr_2_a_throttle_of_a_broker_that_tells_it_no_longer_is_unknown_not_need
     assert readings.told == {2, 3}
 
 
-def test_kr_2_brokers_of_moves_throttled_ones_and_returned_ones_are_asked_and_others_keep_what_they_told() -> None:
+def test_kr_2_brokers_of_moves_throttled_ones_and_returned_ones_are_asked_and_others_keep_their_answers() -> None:
     cluster, readings = at_rest(), ThrottleReadings()
     readings.put(cluster, told(3), ALL, 100)
     assert readings.to_ask(cluster, ()) == {3}
@@ -103,7 +103,7 @@ def test_kr_2_brokers_of_moves_throttled_ones_and_returned_ones_are_asked_and_ot
     assert set(readings.at) == {1, 2}
 
 
-def test_kr_2_what_may_not_hold_any_more_is_asked_for_soon_and_within_the_budget() -> None:
+def test_kr_2_what_may_no_longer_hold_is_asked_for_soon_and_within_the_budget() -> None:
     pace = Pace()
     pace.asked(Ask.THROTTLES, 5.0, cost(took_s=0.001))
     assert pace.due_in_s(Ask.THROTTLES, 5.0, moving=True) == PAUSES_S[Ask.THROTTLES][0]

@@ -1,4 +1,4 @@
-"""kr-1: what nobody tells is null in each document and "unknown" on the page and in texts: not 0, empty or made up."""
+"""kr-1: what is unknown is null in each document and "unknown" on the page and in texts: not 0, empty or made up."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -133,7 +133,7 @@ def test_kr_1_a_move_that_is_listed_before_any_broker_knows_its_topic_has_no_mad
         (50, False, "no answer from broker 3"),
     ],
 )
-def test_kr_1_no_reason_of_a_stall_is_concluded_from_a_leader_or_an_isr_that_nobody_tells(
+def test_kr_1_no_reason_of_a_stall_is_concluded_from_an_unknown_leader_or_isr(
     grows_to: int, answers: bool, why: str
 ) -> None:
     cluster, tracker = cluster_of(NODES, [], {T0: MOVE}), ProgressTracker(STALL_S)

@@ -65,7 +65,7 @@ async def test_kr_1_moves_their_bytes_and_their_ends_are_seen(world: Cluster, tm
 
 
 async def _shows_what_it_knows(watch: Watch) -> None:
-    """Nothing is told as known that only the controller knows."""
+    """Nothing that only the controller knows is shown as known."""
     api = Documented(watch.served.address)
     await api.ask_all(departure=False)
     status = await api.ask("status")
@@ -125,7 +125,7 @@ async def test_kr_1_a_cluster_that_does_not_answer_is_one_line_of_the_log_and_it
 ) -> None:
     caplog.set_level("INFO")
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        taken.bind(("127.0.0.1", 0))  # no process listens there
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         async with watching(place, tmp_path / "events", bootstrap_timeout_ms=500) as watch:
             page = watch.served.watches[0].api
@@ -144,7 +144,7 @@ async def test_kr_1_a_refused_cluster_is_one_line_of_the_log_whichever_of_its_ad
         places = []
         for _ in range(3):
             taken = stack.enter_context(socket.socket())
-            taken.bind(("127.0.0.1", 0))  # nobody listens there
+            taken.bind(("127.0.0.1", 0))  # no process listens there
             places.append(f"127.0.0.1:{taken.getsockname()[1]}")
         async with watching(",".join(places), tmp_path / "events", bootstrap_timeout_ms=400) as watch:
             await eventually(lambda: watch.watcher._failures >= 1)
@@ -186,7 +186,7 @@ async def test_kr_1_tls_at_a_listener_without_it_is_said_and_watch_goes_on(world
         await eventually(said)
 
 
-async def test_kr_1_a_tls_handshake_that_nobody_answers_is_named(tmp_path: Path) -> None:
+async def test_kr_1_a_tls_handshake_without_an_answer_is_named(tmp_path: Path) -> None:
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while await reader.read(1_000):
@@ -249,7 +249,7 @@ async def test_kr_1_nodes_of_other_versions_are_each_asked_in_theirs(
                 assert others == [], "of DescribeConfigs these nodes know nothing"
 
 
-async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_shown(tmp_path: Path) -> None:
+async def test_kr_1_throttles_that_are_not_reported_are_unknown_and_the_moves_are_shown(tmp_path: Path) -> None:
     """These nodes do not serve DescribeConfigs."""
     async with moving_nodes() as (good, _), watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:
 
@@ -267,7 +267,7 @@ async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_sh
         assert watch.watcher.answers
 
 
-async def test_kr_1_while_nobody_tells_the_moves_one_line_says_since_when(
+async def test_kr_1_while_no_broker_reports_the_moves_one_line_says_since_when(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a KRaft cluster without an active controller: brokers answer, and keep each List."""
@@ -361,7 +361,7 @@ class EndingNode(MovingNode):
         return answer
 
 
-async def test_kr_1_the_end_of_the_last_move_is_told_and_no_figure_of_it_goes_into_the_next_one(
+async def test_kr_1_the_end_of_the_last_move_is_reported_and_no_figure_of_it_goes_into_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At rest nothing is sampled: a rate over that time would be that of the moves before."""

@@ -36,7 +36,7 @@ async def changed(store: AclStore, pattern: ResourcePattern, *entries: AccessCon
     return await store.change(pattern, lambda _: frozenset(entries))
 
 
-async def test_sv_5_acls_stand_where_kafka_puts_them_and_every_change_is_announced(zk: ZooKeeper) -> None:
+async def test_sv_5_acls_are_where_kafka_puts_them_and_every_change_is_announced(zk: ZooKeeper) -> None:
     store = AclStore(zk)
     await store.create_paths()
     assert set(await zk.children("/kafka-acl")) == set(await zk.children("/kafka-acl-extended/prefixed"))
@@ -91,7 +91,7 @@ async def test_sv_5_a_change_that_meets_another_is_made_again_upon_it(zk: ZooKee
     assert decode_acls((await zk.get("/kafka-acl/Topic/t"))[0], "") == after
 
 
-async def test_sv_5_acls_that_cannot_be_read_are_told_apart_and_not_overwritten(zk: ZooKeeper) -> None:
+async def test_sv_5_acls_that_cannot_be_read_are_reported_and_not_overwritten(zk: ZooKeeper) -> None:
     store = AclStore(zk)
     await store.create_paths()
     await changed(store, PREFIX, ALICE)
@@ -120,7 +120,7 @@ async def test_sv_5_more_acls_than_a_znode_can_hold_are_refused(zk: ZooKeeper, m
     assert await store.read([TOPIC]) == [(TOPIC, of(ALICE))]
 
 
-async def test_sv_5_old_announcements_go_and_garbage_among_them_is_told(zk: ZooKeeper) -> None:
+async def test_sv_5_old_announcements_go_and_garbage_among_them_is_reported(zk: ZooKeeper) -> None:
     store = AclStore(zk)
     await store.create_paths()
     await changed(store, TOPIC, ALICE)
@@ -140,7 +140,7 @@ async def test_sv_5_old_announcements_go_and_garbage_among_them_is_told(zk: ZooK
 
 
 @pytest.mark.parametrize("data", [b"", b"TOPIC", b"TOPIC:", b"ANY:t", b"NOTHING:t", b"TOPIC:a/b", b"\xff:t"])
-def test_sv_5_an_announcement_that_names_no_resource_is_told(data: bytes) -> None:
+def test_sv_5_an_announcement_that_names_no_resource_is_reported(data: bytes) -> None:
     with pytest.raises(BadZnode):
         literal_change(data, "/kafka-acl-changes/acl_changes_1")
 

@@ -273,7 +273,7 @@ def test_sv_6_a_topic_with_a_name_that_kafka_does_not_allow_is_reported(name: st
 
 
 def is_harmlessly_empty(one: Break) -> bool:
-    """Whether a topic without partitions stands there now: nothing is asked for."""
+    """Whether a topic without partitions is there now: nothing is asked for."""
     return one.by == b"{}"
 
 

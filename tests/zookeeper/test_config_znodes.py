@@ -33,7 +33,7 @@ async def test_236_11_a_change_is_written_and_announced_as_kafka_does(zk: ZooKee
     assert json.loads((await zk.get(f"/config/changes/{names[1]}"))[0]) == {"version": 2, "entity_path": "topics/t"}
 
 
-async def test_236_11_a_change_that_changes_nothing_is_announced_all_the_same(zk: ZooKeeper) -> None:
+async def test_236_11_a_change_that_changes_nothing_is_announced_anyway(zk: ZooKeeper) -> None:
     store = ConfigStore(zk)
     await store.alter("brokers", "<default>", put(a="1"))
     await store.alter("brokers", "<default>", put(a="1"))

@@ -1,4 +1,4 @@
-"""Whatever stands in a znode: each decoder gives a value or a BadZnode with a message of bounded length."""
+"""Whatever a znode holds: each decoder gives a value or a BadZnode with a message of bounded length."""
 
 import json
 from collections.abc import Callable
@@ -176,7 +176,7 @@ def test_240_1_any_text_is_a_list_of_throttled_replicas_and_a_rate(text: str) ->
 
 
 @pytest.mark.parametrize("decode", [DECODERS["batch"], DECODERS["queue"]])
-def test_236_5_of_many_wrong_entries_the_first_are_told_and_the_good_ones_count(decode: Decoder) -> None:
+def test_236_5_of_many_wrong_entries_the_first_are_named_and_the_good_ones_count(decode: Decoder) -> None:
     good = '{"topic":"t","partition":0,"replicas":[1]}'
     found = decode(f'{{"version":1,"partitions":[{"{},7," * 400}{good}]}}'.encode(), "/a")
     assert list(found.entries) == [("t", 0)]
@@ -186,7 +186,7 @@ def test_236_5_of_many_wrong_entries_the_first_are_told_and_the_good_ones_count(
         decode(f'{{"version":1,"partitions":[{"7," * MAX_WRONG}7,{good}]}}'.encode(), "/a")
 
 
-def test_236_8_of_many_wrong_targets_the_first_are_told_and_the_good_ones_count() -> None:
+def test_236_8_of_many_wrong_targets_the_first_are_named_and_the_good_ones_count() -> None:
     wrong = ",".join(f'"x{number}":[1]' for number in range(800))
     found = decode_request(f'{{"assignments":{{"t":{{{wrong},"0":[1]}}}}}}'.encode(), "/a")
     assert list(found.moves) == [("t", 0)]

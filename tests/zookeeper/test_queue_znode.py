@@ -1,4 +1,4 @@
-"""The JSON of a part of the queue: who has queued a move stands beside the moves, and never costs a move anything."""
+"""The JSON of a part of the queue: who has queued a move is stored with the moves, and makes no move unreadable."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def decoded(clients: object, *moves: dict[str, Any]) -> QueueEntries:
     return decode_queue(json.dumps({"version": 1, "clients": clients, "partitions": moves}).encode(), PATH)
 
 
-def test_sv_5_the_clients_of_a_part_stand_there_once_and_are_read_again() -> None:
+def test_sv_5_the_clients_of_a_part_are_stored_once_and_are_read_again() -> None:
     moves = {
         ("t", 0): WaitingMove(MoveTerms((1, 2), RPC, "why", 9, moves_per_broker=3, by=ALICE)),
         ("t", 1): WaitingMove(MoveTerms((2, 3), QUEUE, by=BOB)),
@@ -89,7 +89,7 @@ def test_sv_6_a_malformed_client_is_reported_and_the_move_keeps_all_else(clients
     assert all(len(problem) < 500 for problem in found.problems)
 
 
-def test_sv_6_beside_a_malformed_entry_the_clients_are_read() -> None:
+def test_sv_6_with_a_malformed_entry_the_clients_are_still_read() -> None:
     found = decoded([{"principal": "User:a", "address": "::1"}], {**MOVE, "client": 0}, {"topic": 5})
     assert found.entries == {("t", 0): WaitingMove(MoveTerms((1, 2), RPC, "why", 9, by=client("User:a", None, "::1")))}
     assert len(found.problems) == 1

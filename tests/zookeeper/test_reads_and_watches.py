@@ -123,7 +123,7 @@ async def test_sv_3_a_plain_read_leaves_no_watch(zk: ZooKeeper) -> None:
     assert watches.seen == []
 
 
-async def test_sv_3_watches_placed_in_bulk_lose_nothing_that_changed_meanwhile(zk: ZooKeeper) -> None:
+async def test_sv_3_watches_placed_in_bulk_lose_nothing_that_changed_before(zk: ZooKeeper) -> None:
     names = [f"/w{n}" for n in range(8000)]
     await pipeline(zk.submit_multi, [[Create(path) for path in names[at : at + 1000]] for at in range(0, 8000, 1000)])
     watches = Watches(zk)

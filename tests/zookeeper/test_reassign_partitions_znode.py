@@ -35,7 +35,7 @@ def test_i08_what_kafkas_tool_writes_is_read_in_its_order() -> None:
     assert found.problems == []
 
 
-def test_236_1_the_original_replicas_stand_beside_the_replicas_as_the_proposal_spells_them() -> None:
+def test_236_1_an_entry_has_its_original_replicas_as_the_proposal_spells_them() -> None:
     data = encode_reassignments({TopicPartition("foo1", 0): BatchEntry((1, 2, 4), (1, 2, 3))})
     assert json.loads(data) == {
         "version": 1,
@@ -43,7 +43,7 @@ def test_236_1_the_original_replicas_stand_beside_the_replicas_as_the_proposal_s
     }
 
 
-def test_i08_no_version_is_version_1_and_fields_nobody_knows_are_passed_over() -> None:
+def test_i08_no_version_is_version_1_and_unknown_fields_are_passed_over() -> None:
     found = decode_reassignments(
         b'{"partitions":[{"topic":"t","partition":0,"replicas":[1],"log_dirs":["any"]}],"note":{}}', PATH
     )
@@ -104,7 +104,7 @@ def test_i08_content_that_is_no_batch_is_refused_with_its_path(data: bytes) -> N
     ],
     ids=str,
 )
-def test_236_5_a_bad_entry_is_reported_and_the_others_stand(bad: object) -> None:
+def test_236_5_a_bad_entry_is_reported_and_the_others_count(bad: object) -> None:
     entries, problems = decoded(GOOD, bad, {"topic": "u", "partition": 3, "replicas": [2]})
     assert entries == {("t", 0): BatchEntry((1, 2)), ("u", 3): BatchEntry((2,))}
     (problem,) = problems

@@ -78,7 +78,7 @@ def test_236_8_an_error_in_one_target_is_reported_for_that_target_alone(
     assert len(read.problems[0]) < 500
 
 
-def test_236_8_nothing_is_lost_of_a_topic_that_stands_there_twice() -> None:
+def test_236_8_nothing_is_lost_of_a_topic_that_is_there_twice() -> None:
     data = b'{"version":1,"assignments":{"t":{"0":[1],"1":[5]},"t":{"1":[2]}},"legacy":true}'
     read = decode_request(data, PATH)
     assert read.moves == moves({TopicPartition("t", 0): (1,), TopicPartition("t", 1): (2,)}, legacy=True)

@@ -55,6 +55,6 @@ def test_fg_5_the_record_of_a_move_says_who_asked_for_it(by: requesters.Requeste
 
 
 @pytest.mark.parametrize("by", [7, [], {}, {"who": 7}, {"who": "x" * 9999}, {"principal": "p"}, [[[[]]]] * 99])
-def test_fg_5_a_record_whose_requester_makes_no_sense_is_a_record_all_the_same(by: object) -> None:
+def test_fg_5_a_record_whose_requester_makes_no_sense_is_still_a_record(by: object) -> None:
     data = json.dumps({"version": 1, "target": [3], "original_replicas": [1], "by": by}).encode()
     assert decode_move_record(data, PATH) == MoveRecord(MoveTerms((3,)), (1,))

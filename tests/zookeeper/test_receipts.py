@@ -152,7 +152,7 @@ async def test_hm_3_a_refusal_is_known_although_its_answer_is_lost(
     assert await zk.exists("/there") is None
 
 
-async def test_hm_3_what_is_sent_once_more_is_refused_where_somebody_else_was_faster(
+async def test_hm_3_what_is_sent_once_more_is_refused_where_another_writer_was_faster(
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
 ) -> None:
     await zk.create("/a")
@@ -228,7 +228,7 @@ async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_
     assert await zk.exists("/b") is None
 
 
-async def test_hm_3_receipts_that_somebody_has_changed_tell_nothing(
+async def test_hm_3_receipts_that_others_have_changed_show_nothing(
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
 ) -> None:
     await zk.create("/a")

@@ -30,7 +30,7 @@ def test_hm_1_configs_are_judged_as_brokers_decode_them(path: str, data: bytes, 
     assert [one.ending for one in znodes.config_troubles(path, data)] == endings
 
 
-def test_hm_1_what_may_stay_of_configs_is_told() -> None:
+def test_hm_1_what_may_stay_of_configs_is_reported() -> None:
     data = CONFIG % b'"producer_byte_rate":"x","request_percentage":"5","consumer_byte_rate":"y"'
     stays = [one.stays for one in znodes.config_troubles("/config/users/a", data)]
     assert stays == [{"request_percentage": "5"}] * 2

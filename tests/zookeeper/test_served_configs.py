@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
 
 
-async def test_sv_2_who_reads_or_changes_configs_is_told_that_zookeeper_is_away(zk_connect: str) -> None:
+async def test_sv_2_a_client_of_configs_learns_that_zookeeper_is_away(zk_connect: str) -> None:
     """It is no defect of the server, and needs no traceback in its log."""
     async with ZooKeeper(zk_connect) as zk:
         configs = ServedConfigs(ConfigStore(zk))
@@ -29,7 +29,7 @@ async def test_sv_2_who_reads_or_changes_configs_is_told_that_zookeeper_is_away(
         await configs.alter(TOPICS, "t", lambda _: {}, ALICE)
 
 
-async def test_sv_2_who_reads_or_changes_quotas_is_told_that_zookeeper_is_away(zk_connect: str) -> None:
+async def test_sv_2_a_client_of_quotas_learns_that_zookeeper_is_away(zk_connect: str) -> None:
     alice = ((USER, "alice"),)
     set_by_somebody = {"request_percentage": "5"}
     async with ZooKeeper(zk_connect) as zk:

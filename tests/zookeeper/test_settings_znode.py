@@ -36,12 +36,12 @@ async def at(zk: ZooKeeper, path: str) -> object:
 
 
 async def announced(zk: ZooKeeper) -> list[str]:
-    """The entities whose change brokers were told."""
+    """The entities whose change was announced to brokers."""
     names = sorted(await zk.children(znode_paths.CONFIG_CHANGES))
     return [json.loads((await zk.get(f"{znode_paths.CONFIG_CHANGES}/{name}"))[0])["entity_path"] for name in names]
 
 
-async def test_hm_1_settings_stand_in_a_znode_of_ours_and_nothing_of_them_under_config(zk: ZooKeeper) -> None:
+async def test_hm_1_settings_are_in_a_znode_of_ours_and_nothing_of_them_under_config(zk: ZooKeeper) -> None:
     await zk.ensure_path(znode_paths.ADMIN)
     store = ServerConfigStore(zk, 1000)
     assert await store.get("brokers", "1000") == {}
@@ -86,7 +86,7 @@ async def test_hm_1_several_servers_share_the_settings_and_lose_no_change_of_eac
     assert [await store.get("brokers", str(1000 + n)) for n, store in enumerate(stores)] == [wanted] * 3
 
 
-async def test_hm_1_a_setting_of_a_later_version_stays_and_is_shown_to_nobody(zk: ZooKeeper) -> None:
+async def test_hm_1_a_setting_of_a_later_version_stays_and_is_not_shown(zk: ZooKeeper) -> None:
     await zk.ensure_path(znode_paths.ADMIN)
     await zk.create(znode_paths.SETTINGS, b'{"version":1,"config":{"of.tomorrow":"1","failure.interval.ms":"2"}}')
     store = ServerConfigStore(zk, 1000)
@@ -129,10 +129,10 @@ async def test_hm_1_the_move_takes_all_settings_out_of_the_defaults_at_once_and_
 
 
 @pytest.mark.parametrize("changed", ["defaults", "settings", "epoch"])
-async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_what_stands_then(
+async def test_hm_1_a_move_during_which_others_write_is_made_again_from_what_is_there_then(
     zk: ZooKeeper, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    """Also where a controller was elected meanwhile: the transaction checks that first."""
+    """Also where a controller was elected in between: the transaction checks that first."""
     await zk.ensure_path(znode_paths.ADMIN)
     await zk.create(znode_paths.CONTROLLER_EPOCH, b"1")
     store, other = ServerConfigStore(zk, 1000), ServerConfigStore(zk, 1001)
@@ -201,7 +201,7 @@ async def test_fg_5_the_znode_tells_who_has_set_or_deleted_a_setting_while_it_ha
 @pytest.mark.parametrize(
     "set_by", [7, [], {INTERVAL: 7}, {INTERVAL: {"principal": 1}}, {INTERVAL: {"principal": "x" * 999, "address": "a"}}]
 )
-def test_fg_5_settings_hold_whatever_stands_where_their_author_should(set_by: object) -> None:
+def test_fg_5_settings_hold_whatever_is_in_the_place_of_their_author(set_by: object) -> None:
     data = json.dumps({"version": 1, "config": {INTERVAL: "5"}, "set_by": set_by}).encode()
     found = decode_settings(data, "/x")
     assert (found.configs, found.by()) == ({INTERVAL: "5"}, {})

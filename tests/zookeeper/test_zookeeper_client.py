@@ -101,7 +101,7 @@ async def test_sv_3_a_lease_that_runs_out_ends_the_session_before_a_new_one_is_a
     proxy.heal()
     await events.until("connected")
     assert through_proxy.session_id not in (None, session)
-    # What we gave up is closed, not left to stand in our own way.
+    # What we gave up is closed, not left in our own way.
     await through_proxy.create("/mine", ephemeral=True)
 
 
@@ -278,10 +278,10 @@ async def test_sv_3_the_lease_moves_on_while_nothing_is_asked(zk_connect: str) -
             await zk.create("/")
 
 
-async def test_sv_3_nobody_hears_of_a_session_that_is_over_when_its_handshake_ends(
+async def test_sv_3_no_caller_gets_a_session_that_is_over_when_its_handshake_ends(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process stands still, for longer than the lease, just when the server has given it a session."""
+    """The process is stopped, for longer than the lease, just when the server has given it a session."""
     real = ZooKeeperConnection.handshake
     stalls = iter([1.2])
 

@@ -75,7 +75,7 @@ async def test_sv_5_a_client_with_a_certificate_owns_its_znodes(server: Server, 
         assert ("x509", MINE.id) in await client.who_am_i()
 
 
-async def test_sv_5_a_client_without_a_certificate_is_anybody(server: Server) -> None:
+async def test_sv_5_a_client_without_a_certificate_is_world_anyone(server: Server) -> None:
     async with ZooKeeper(server.address, access=zookeeper_access(server.trust)) as client:
         await client.create("/open")
         assert await client.acl("/open") == [AclEntry(31, "world", "anyone")]

@@ -157,7 +157,7 @@ def test_sv_5_an_endpoint_without_a_token_is_said_without_secrets(
     assert len(Endpoint.asked) == 1
 
 
-def test_sv_5_a_token_may_stand_in_a_file_and_is_read_again_in_time(tmp_path: Path) -> None:
+def test_sv_5_a_token_may_be_in_a_file_and_is_read_again_in_time(tmp_path: Path) -> None:
     path = tmp_path / "the token"
     values = properties("OAUTHBEARER", f"{OAUTH};", sasl_oauthbearer_token_endpoint_url=path.as_uri())
     found = client_configs("a:1", values)["sasl_oauth_token_provider"]

@@ -1,4 +1,4 @@
-"""The client's side of the SASL mechanisms, beside the servers' sides of this project and of others."""
+"""The client's side of the SASL mechanisms, against the servers' sides of this project and of others."""
 
 import secrets
 from typing import Any

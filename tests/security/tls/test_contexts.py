@@ -110,7 +110,7 @@ def test_sv_5_certificates_count_only_in_their_time(ends: Ends, tmp_path: Path) 
             ends.shake(store)
 
 
-def test_sv_5_a_client_checks_the_name_of_its_server_unless_told_otherwise(ends: Ends) -> None:
+def test_sv_5_a_client_checks_the_name_of_its_server_unless_set_otherwise(ends: Ends) -> None:
     ends.shake(host="127.0.0.1")
     with pytest.raises(ssl.SSLError, match="Hostname mismatch"):
         ends.shake(host="broker.example")

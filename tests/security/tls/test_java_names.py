@@ -45,7 +45,7 @@ def test_sv_5_a_pattern_that_python_reads_otherwise_is_refused_not_guessed(table
 @pytest.mark.parametrize(
     "rules", ["RULE:^CN=(.*$/$1/", "RULE:^CN=(.*)$/$1/LU", "DEFAUL", "RULE:(?<=a+)b/x/", "RULE:a{,3}/x/"]
 )
-def test_sv_5_rules_that_do_not_parse_are_told_by_their_number(rules: str) -> None:
+def test_sv_5_rules_that_do_not_parse_are_named_by_their_number(rules: str) -> None:
     with pytest.raises(ValueError, match=r"^rule 1(: .* pattern| is invalid)") as error:
         parse_rules(rules)
     assert rules not in str(error.value)

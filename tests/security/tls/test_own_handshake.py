@@ -1,4 +1,6 @@
-"""A handshake with oneself takes and refuses what stock Kafka's does, and dates are read from what is loaded."""
+"""A handshake of a server with itself takes and refuses what stock Kafka's does, and dates are read from what is
+loaded.
+"""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +23,7 @@ def judged(pair: Pair) -> Refused | None:
     return refused(server, client, pair.host, NOW)
 
 
-def test_sv_5_a_handshake_with_oneself_refuses_what_kafkas_own_engines_refuse(tmp_path: Path) -> None:
+def test_sv_5_a_handshake_of_a_server_with_itself_refuses_what_kafkas_own_engines_refuse(tmp_path: Path) -> None:
     said = recorded()
     asked = pairs(tmp_path)
     assert {*said} == {*asked}
@@ -76,7 +78,7 @@ def test_sv_5_a_client_without_a_certificate_says_nothing_of_whether_brokers_hav
 def test_sv_5_a_truststore_that_cannot_be_read_is_a_refusal(tmp_path: Path) -> None:
     own = Authority("CN=ca").issue().pem_keystore(tmp_path / "own.pem")
     lacking = {"ssl.truststore.location": str(tmp_path / "none.pem")}
-    loaded = TlsConfig.of({**own, **lacking}).load_server()  # nobody has to show a certificate
+    loaded = TlsConfig.of({**own, **lacking}).load_server()  # no peer has to show a certificate
     found = refused(loaded, loaded.twin, "localhost", NOW)
     assert found is not None
     assert found.why.startswith("ssl.truststore.location: cannot read")

@@ -1,4 +1,4 @@
-"""Keystores and truststores: what keytool and openssl write is read; what cannot be used is told in one line."""
+"""Keystores and truststores: what keytool and openssl write is read; what cannot be used is named in one line."""
 
 import ssl
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def with_attributes(text: str) -> str:
 
 @pytest.mark.parametrize("form", [str, one_line, with_attributes], ids=["lines", "one-line", "openssl"])
 @pytest.mark.parametrize("password", [None, "of the key"])
-def test_sv_5_pem_may_stand_in_the_settings(
+def test_sv_5_pem_may_be_in_the_settings(
     server: Issued, ca: Authority, form: Callable[[str], str], password: str | None
 ) -> None:
     properties = {
@@ -156,7 +156,7 @@ BAD_KEYSTORES: dict[str, tuple[bytes, dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_KEYSTORES)
-def test_sv_5_a_keystore_that_cannot_be_used_is_told_with_setting_and_path(tmp_path: Path, name: str) -> None:
+def test_sv_5_a_keystore_that_cannot_be_used_is_named_with_setting_and_path(tmp_path: Path, name: str) -> None:
     data, properties, why = BAD_KEYSTORES[name]
     path = tmp_path / "keystore"
     path.write_bytes(data)
@@ -165,7 +165,9 @@ def test_sv_5_a_keystore_that_cannot_be_used_is_told_with_setting_and_path(tmp_p
     assert str(error.value) == f"ssl.keystore.location: {path}: {why}"
 
 
-def test_sv_5_pem_keystores_that_cannot_be_used_are_told(tmp_path: Path, ca: Authority, server: Issued) -> None:
+def test_sv_5_pem_keystores_that_cannot_be_used_are_refused_with_the_reason(
+    tmp_path: Path, ca: Authority, server: Issued
+) -> None:
     path = tmp_path / "server.pem"
     other = ca.issue("CN=other")
     cases = {
@@ -189,7 +191,7 @@ def test_sv_5_pem_keystores_that_cannot_be_used_are_told(tmp_path: Path, ca: Aut
         ).load_server()
 
 
-def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: Issued) -> None:
+def test_sv_5_a_truststore_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, server: Issued) -> None:
     own = server.pem_keystore(tmp_path / "server.pem")
     path = tmp_path / "trust"
     trust = {"ssl.truststore.location": str(path), "ssl.client.auth": "required"}
@@ -252,7 +254,7 @@ def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: I
         ),
     ],
 )  # fmt: skip
-def test_sv_5_settings_that_make_no_sense_are_told(properties: dict[str, str], why: str) -> None:
+def test_sv_5_settings_that_make_no_sense_are_refused_with_the_reason(properties: dict[str, str], why: str) -> None:
     with pytest.raises(BadSetting) as error:
         TlsConfig.of(properties).load_server()
     assert str(error.value) == why
