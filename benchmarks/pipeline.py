@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
-from kafka_reassign_rpc.cli.spark_arguments import LOCAL
+from kafka_reassign_rpc.cli.spark_arguments import DEFAULT_MASTER
 from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.human_units import duration
 
@@ -30,7 +30,7 @@ SIZES = ((42, 6), (10_000, 30), (100_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
 GOALS = {"heal": (), "drain": (0, 1), "rebalance": ()}
 """The brokers of each goal."""
-MASTERS = (NO_SPARK, LOCAL)
+MASTERS = (NO_SPARK, DEFAULT_MASTER)
 ROUNDS = 3
 """The table has the medians, by CPU."""
 _SUBREAPER = 36

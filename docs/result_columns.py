@@ -14,8 +14,8 @@ _TIME = "ms since 1970 (UTC)"
 
 
 class ResultTable(NamedTuple):
-    """A table that `command --out` writes. Spark makes most of them, so the types are here and not in the job:
-    `tests/pipeline/test_result_columns.py` compares them with the files.
+    """A table that `command --out` writes. `tests/pipeline/test_result_columns.py` compares columns and types with the
+    files.
     """
 
     command: str

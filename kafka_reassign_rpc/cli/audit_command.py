@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
-from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
+from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
@@ -80,42 +80,37 @@ def _audit(arguments: argparse.Namespace) -> int:
         event_files.check(events)
     if arguments.out is not None:
         require_free(store_path(arguments.out))
-    status.show("starting Spark")
-    from kafka_reassign_rpc.pipeline.auditing import audit_job
-    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads, targets_of
-    from kafka_reassign_rpc.pipeline.auditing.log_dir_spread import FAILED, LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
-
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
     drawing = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
-    with spark_session("audit", arguments, rows, imports=drawing) as spark:
-        status.show(f"reading {counted(len(taken), 'snapshot')}")
-        require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
-        frames = audit_job.audit_tables(spark, taken, events)
-        if arguments.out is None:
-            shown = result_tables.excerpts(frames, [name for name in EMPTY if name in frames], status.show)
-            spread = spread_of_loads(frames["brokers"].collect(), weights)
-            shown["spread"] = result_tables.first_rows(spread, Spread._fields)
-            log_dirs = log_dir_rows(taken[-1].path)
-            shown["log_dirs"] = result_tables.first_rows(log_dirs, LogDirRow._fields)
-        else:
-            from kafka_reassign_rpc.pipeline.reports import audit_report
+    paths = [*(one.path for one in taken), *([] if events is None else [events])]
+    with piece_caller("audit", arguments, rows, paths, status.show, imports=drawing) as call:
+        from kafka_reassign_rpc.pipeline.auditing.audit_job import audit_tables
 
-            with result_directory.ResultDirectory(store_path(arguments.out), taken[-1].meta.at) as writer:
-                shown = writer.write_tables(frames, status.show)
-                brokers = writer.read_table("brokers").to_pylist()
-                spread = spread_of_loads(brokers, weights)
-                now = [row for row in brokers if row["at"] == taken[-1].meta.at and row["live"]]
-                shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
-                log_dirs = log_dir_rows(taken[-1].path)
-                shown["log_dirs"] = writer.write_rows("log_dirs", LOG_DIR_SCHEMA, log_dirs)
-                status.show("drawing the report")
-                rows_of_spread = [one._asdict() for one in spread]
-                page = audit_report.audit_page(
-                    [one.meta for one in taken], rows_of_spread, now, targets_of(now, weights), shown
-                )
-                writer.write_page(result_directory.REPORT, page)
+        status.show(f"reading {counted(len(taken), 'snapshot')}")
+        tables = audit_tables(call, taken, events)
+    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads, targets_of
+    from kafka_reassign_rpc.pipeline.auditing.log_dir_spread import FAILED, LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
+    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
+
+    brokers = tables["brokers"].to_pylist()
+    spread, log_dirs = spread_of_loads(brokers, weights), log_dir_rows(taken[-1].path)
+    if arguments.out is None:
+        shown = {name: result_tables.excerpt(table) for name, table in tables.items()}
+        shown["spread"] = result_tables.first_rows(spread, Spread._fields)
+        shown["log_dirs"] = result_tables.first_rows(log_dirs, LogDirRow._fields)
+    else:
+        from kafka_reassign_rpc.pipeline.reports import audit_report
+
+        status.show("writing the tables")
+        with result_directory.ResultDirectory(store_path(arguments.out), taken[-1].meta.at) as writer:
+            shown = writer.write_tables(tables)
+            shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
+            shown["log_dirs"] = writer.write_rows("log_dirs", LOG_DIR_SCHEMA, log_dirs)
+            status.show("drawing the report")
+            now = [row for row in brokers if row["at"] == taken[-1].meta.at and row["live"]]
+            metas, rows_of_spread = [one.meta for one in taken], [one._asdict() for one in spread]
+            page = audit_report.audit_page(metas, rows_of_spread, now, targets_of(now, weights), shown)
+            writer.write_page(result_directory.REPORT, page)
     status.clear()
     _print(taken, shown, as_json=arguments.json)
     has_found = any(shown[name].total for name in EMPTY if name not in _NO_PROBLEMS)

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
-from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
+from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.text_table import columns_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
+    from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller
 
 _NAMED = 5
 HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
@@ -59,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.follow and arguments.out is None:
         raise UsageError("--follow: keeps tables up to date, so it needs --out")
+    if arguments.follow and arguments.master == NO_SPARK:
+        raise UsageError("--follow: Spark's streaming remembers what it has read: give another --master than none")
     return run_job("history", lambda: _history(arguments))
 
 
@@ -84,61 +86,59 @@ def _history(arguments: argparse.Namespace) -> int:
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
         require_free(out)
     status = Status()
-    status.show("starting Spark")
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
-
-    stop = threading.Event()
+    rows = event_files.check(events) if files else 0
     page = None if out is None else "kafka_reassign_rpc.pipeline.reports.history_report"
-    with spark_session("history", arguments, imports=page) as spark:
-        snapshots = [] if arguments.snapshot is None else [store_path(arguments.snapshot)]
-        require_executors(spark, events, *snapshots)
-        if not arguments.follow:
-            status.show("reading the events")
-            shown = _tables(spark, arguments, out, status.show)
-            status.clear()
-            _print(arguments, shown)
+    paths = [events, *([] if arguments.snapshot is None else [store_path(arguments.snapshot)])]
+    with piece_caller("history", arguments, rows, paths, status.show, imports=page) as call:
+        if arguments.follow:
+            _follow(call, arguments, events, status)
             return 0
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
-
-        def update() -> None:
-            _print(arguments, _tables(spark, arguments, out))
-
-        assert out is not None
-        following = HistoryStream(spark, events, out, update)
-        try:
-            status.clear()
-            while not stop.wait(0.2) and not following.wait(0.1):
-                pass
-        finally:
-            following.stop()
+        status.show("reading the events")
+        shown = _tables(call, arguments, status.show)
+    status.clear()
+    _print(arguments, shown)
     return 0
 
 
+def _follow(call: "PieceCaller", arguments: argparse.Namespace, events: "StorePath", status: Status) -> None:
+    from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
+    from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
+
+    assert isinstance(call, CallOnSpark)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    following = HistoryStream(
+        call.spark, events, store_path(arguments.out), lambda: _print(arguments, _tables(call, arguments))
+    )
+    try:
+        status.clear()
+        while not stop.wait(0.2) and not following.wait(0.1):
+            pass
+    finally:
+        following.stop()
+
+
 def _tables(
-    spark: "SparkSession",
-    arguments: argparse.Namespace,
-    out: "StorePath | None",
-    show_status: Callable[[str], None] = lambda _: None,
+    call: "PieceCaller", arguments: argparse.Namespace, show_status: Callable[[str], None] = lambda _: None
 ) -> "dict[str, TableExcerpt]":
     """Also puts the tables in place. `show_status` gets each step in words."""
-    from kafka_reassign_rpc.pipeline.event_logs import event_files
-    from kafka_reassign_rpc.pipeline.move_history import history_job
+    from kafka_reassign_rpc.pipeline.move_history.history_job import history
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, store_path(arguments.snapshot))
-    events = event_files.data_frame(spark, store_path(arguments.events))
-    frames = history_job.history_tables(events, sizes)
-    if out is None:
-        return result_tables.excerpts(frames, EMPTY, show_status)
+    snapshot = None if arguments.snapshot is None else store_path(arguments.snapshot)
+    found = history(call, store_path(arguments.events), snapshot)
+    if arguments.out is None:
+        return {name: result_tables.excerpt(found.tables[name]) for name in EMPTY}
     from kafka_reassign_rpc.pipeline.reports import history_report
 
-    with result_directory.ResultDirectory(out, event_files.newest(events)) as writer:
-        shown = writer.write_tables(frames, show_status)
+    show_status("writing the tables")
+    with result_directory.ResultDirectory(store_path(arguments.out), found.newest) as writer:
+        shown = writer.write_tables(found.tables)
         show_status("drawing the report")
-        writer.write_page(result_directory.REPORT, history_report.history_page(frames["moves"], shown))
+        writer.write_page(result_directory.REPORT, history_report.history_page(found.tables["moves"], shown))
     return {name: shown[name] for name in EMPTY}
 
 

@@ -9,7 +9,12 @@ import msgspec
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, say_staying, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
-from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
+from kafka_reassign_rpc.cli.spark_arguments import (
+    add_spark_arguments,
+    check_spark_arguments,
+    piece_caller,
+    spark_session,
+)
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
@@ -59,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
         add_goal_arguments(goal, name, kind.flags)
         add_plan_arguments(goal, kind.flags)
-        add_spark_arguments(goal, or_none=True)
+        add_spark_arguments(goal)
     disks = goals.add_parser(
         "disks",
         help=plan_disks_command.HELP,
@@ -77,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--snapshot", required=True, metavar="DIR", help="the snapshot from which the plan was made")
     verify.add_argument("--plan", required=True, metavar="DIR", help="the plan to check")
-    add_spark_arguments(verify, or_none=True)
+    add_spark_arguments(verify)
     show = goals.add_parser(
         "show", help=plan_show_command.HELP, description=plan_show_command.DESCRIPTION, epilog=plan_show_command.EPILOG
     )
@@ -210,30 +215,21 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
-    from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
     if read_kind(plan) == plan_disks_command.DISKS:
         return plan_disks_command.verify(path, plan)
-    from kafka_reassign_rpc.pipeline.planning.verify_job import checked_summary, verify, verify_here
+    from kafka_reassign_rpc.pipeline.planning.verify_job import checked_summary, rows_to_verify, verify
 
     summary = checked_summary(path, plan)
     require_possible_figures(path)
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
-    if arguments.master == NO_SPARK:
+    rows = rows_to_verify(path, summary)
+    with piece_caller("verify", arguments, rows, [path, plan], status.show) as call:
         status.show(what)
-        broken = verify_here(path, plan)
-    else:
-        status.show("starting Spark")
-        rows = snapshot_files.count_partitions(path)
-        with spark_session("verify", arguments, rows, in_python=True) as spark:
-            from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-
-            require_executors(spark, path, plan)
-            status.show(what)
-            broken = verify(spark, path, plan)
+        broken = verify(call, path, plan)
     status.clear()
     return tell_verified(plan, broken, summary.moves)

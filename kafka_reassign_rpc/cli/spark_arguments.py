@@ -5,8 +5,8 @@ Their values are checked before PySpark is imported, which takes seconds.
 
 import argparse
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -16,7 +16,10 @@ from kafka_reassign_rpc.support.secrecy import told
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL = MASTER_OF_PLANS = "local[*]"
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
+    from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller
+
+DEFAULT_MASTER = "local[*]"
 _MASTER = re.compile(
     r"local(\[([1-9]\d*|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^\s/]+:\d+(,[^\s/]+:\d+)*|yarn|k8s://\S+"
 )
@@ -26,16 +29,13 @@ _LEAST_MEMORY = 512 * 2**20
 """Spark does not start with less than 450 MiB of a heap (UnifiedMemoryManager)."""
 
 
-def add_spark_arguments(parser: argparse.ArgumentParser, *, or_none: bool = False) -> None:
-    """`or_none`: the job also runs without Spark."""
-    parser.set_defaults(or_none=or_none)
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     spark = parser.add_argument_group("Spark")
-    none = "; none: without Spark and Java, in this process" if or_none else ""
     spark.add_argument(
         "--master",
-        default=MASTER_OF_PLANS if or_none else LOCAL,
+        default=DEFAULT_MASTER,
         metavar="URL",
-        help=f"the Spark master (default: %(default)s, this machine{none})",
+        help="the Spark master (default: %(default)s, this machine; none: without Spark and Java, in this process)",
     )
     spark.add_argument(
         "--driver-memory",
@@ -60,9 +60,9 @@ def add_spark_arguments(parser: argparse.ArgumentParser, *, or_none: bool = Fals
 
 def check_spark_arguments(arguments: argparse.Namespace) -> None:
     """Raises UsageError for values with which Spark would not start."""
-    if not _MASTER.fullmatch(arguments.master) and not (arguments.or_none and arguments.master == NO_SPARK):
-        others = ", yarn, k8s://URL or none" if arguments.or_none else ", yarn or k8s://URL"
-        raise UsageError(f"--master: expected local[N], spark://HOST:PORT{others}, got {told(arguments.master)}")
+    if not _MASTER.fullmatch(arguments.master) and arguments.master != NO_SPARK:
+        others = "spark://HOST:PORT, yarn, k8s://URL or none"
+        raise UsageError(f"--master: expected local[N], {others}, got {told(arguments.master)}")
     found = _MEMORY.fullmatch(arguments.driver_memory)
     if found is None or int(found[1]) * _UNITS[found[2].lower()] < _LEAST_MEMORY:
         raise UsageError(f"--driver-memory: expected 512m or more, such as 2g, got {told(arguments.driver_memory)}")
@@ -100,3 +100,27 @@ def spark_session(
         imports=imports,
         in_python=in_python,
     )
+
+
+@contextmanager
+def piece_caller(
+    name: str,
+    arguments: argparse.Namespace,
+    rows: int,
+    inputs: "Sequence[StorePath]",
+    show_status: Callable[[str], None],
+    *,
+    imports: str | None = None,
+) -> "Iterator[PieceCaller]":
+    """By --master. `rows`: that the job reads; `inputs`: where. The arguments are checked already."""
+    from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
+
+    if arguments.master == NO_SPARK:
+        yield CallHere()
+        return
+    show_status("starting Spark")
+    with spark_session(name, arguments, rows, imports=imports, in_python=True) as spark:
+        from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+
+        require_executors(spark, *inputs)
+        yield CallOnSpark(spark, rows)

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.spark_session import session
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
 _BROKERS, _EMPTY, _LOST, _PARTITIONS = 6, 4, 5, 40
@@ -36,7 +37,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
             show_status("running a small job: audit")
             with ResultDirectory(Path(directory) / "audit") as results:
                 taken = snapshot_series.find_snapshots(snapshot)
-                results.write_tables(audit_job.audit_tables(spark, taken, None))
+                results.write_tables(audit_job.audit_tables(CallOnSpark(spark, _PARTITIONS), taken, None))
             show_status("writing the classes that were loaded")
         if not made.is_file():
             raise JobFailed("Java has not written the classes: is it OpenJDK 17 or later (JAVA_HOME, or on the PATH)?")

@@ -239,7 +239,7 @@ def test_dp_6_plans_are_made_on_spark_on_this_machine_unless_asked_otherwise(
             main([*command.split(), "--help"])
         said = " ".join(capsys.readouterr().out.split())
         assert "the Spark master (default: local[*], this machine" in said
-        assert ("none: without Spark and Java, in this process" in said) is command.startswith("plan")
+        assert "none: without Spark and Java, in this process" in said
 
 
 @pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf", "racks", "combine", "verify"])

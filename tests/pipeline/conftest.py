@@ -47,9 +47,9 @@ def use_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def plans_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless a test names a master: the plans are the same (test_plan_in_memory), and Spark takes seconds to start."""
-    monkeypatch.setattr(spark_arguments, "MASTER_OF_PLANS", NO_SPARK)
+def jobs_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a test names a master: what they write is the same (test_plan_in_memory, test_same_results)."""
+    monkeypatch.setattr(spark_arguments, "DEFAULT_MASTER", NO_SPARK)
 
 
 @pytest.fixture(scope="package")

@@ -1,14 +1,14 @@
 """Audits of snapshots with known findings."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from kafka_reassign_rpc.pipeline import parquet_files, spark_session
+from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import MEASURES, spread_of_loads, targets_of
 from kafka_reassign_rpc.pipeline.event_logs import event_files
@@ -21,6 +21,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from tests.pipeline.test_export import run
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: None}
@@ -74,20 +75,14 @@ def snapshots(tmp_path: Path) -> Path:
     return tmp_path / "snaps"
 
 
-def row_dicts(frame: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.collect()]
-
-
-def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
-    snapshots: Path, tmp_path: Path, spark: SparkSession
-) -> None:
+def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(snapshots: Path, tmp_path: Path) -> None:
     grown = {"topic": "t", "partition": 0, "who": "User:eve", "route": "rpc", "original": [1, 3], "target": [1, 2, 3]}
     events = write_event_file(tmp_path / "events", [
         event(0, "move.started", 10, **grown | {"who": "User:early"}),
         event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
         event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
     ])  # fmt: skip
-    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), events)
+    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(snapshots), events)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
 
@@ -121,8 +116,8 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
-    without = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), None)
-    assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
+    without = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(snapshots), None)
+    assert [(row["when"], row["who"]) for row in without["drift"].to_pylist()] == [(None, None)]
 
 
 def test_dp_12_skew_is_the_distance_from_targets_by_disks_or_by_weights() -> None:
@@ -140,25 +135,27 @@ def test_dp_12_skew_is_the_distance_from_targets_by_disks_or_by_weights() -> Non
     assert {one.worst for one in spread_of_loads(rows)} == {1.5}, "no disk is known"
 
 
-def test_dp_12_an_audit_knows_what_disks_can_hold(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_12_an_audit_knows_what_disks_can_hold(tmp_path: Path) -> None:
     """What is on its way to broker 2 is not there yet; broker 3 contradicts itself."""
     with SnapshotWriter(tmp_path / "s") as writer:
         writer.brokers.extend((n, None, "h", 1, size, free, True) for n, size, free in
                               ((1, 100, 60), (2, 200, 200), (3, 10, 20), (4, None, None)))  # fmt: skip
         writer.partitions.add(("t", 0, [1, 2], 1, [1], [2], [], 40, None, None))
         writer.finish(SnapshotMeta("c1", 1))
-    rows = row_dicts(audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)["brokers"])
+    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    rows = tables["brokers"].to_pylist()
     assert [(row["capacity"], row["holdable"]) for row in rows] == [(100, 100), (200, 200), (None, None), (None, None)]
 
 
-def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path) -> None:
     """What producers send counts at the leader, what consumers would read at each replica; nobody tells messages."""
     with SnapshotWriter(tmp_path / "s") as writer:
         writer.brokers.extend((n, None, "h", 1, None, None, True) for n in (1, 2, 3))
         writer.partitions.add(("t", 0, [1, 2], 1, [1, 2], [], [], 40, 30.0, 8.0))
         writer.partitions.add(("t", 1, [2, 1], 2, [2, 1], [], [], 40, 10.0, None))
         writer.finish(SnapshotMeta("c1", 1))
-    rows = row_dicts(audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)["brokers"])
+    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    rows = tables["brokers"].to_pylist()
     told = [
         [row[name] for name in ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")] for row in rows
     ]
@@ -171,59 +168,13 @@ def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path, spark: Sp
     assert "30 B/s" in "\n".join(result_tables.text_lines("spread", table, empty=""))
 
 
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No audit is small."""
-    monkeypatch.setattr(spark_session, "SMALL_ROWS", 0)
-
-
-def test_dp_6_a_small_audit_that_reads_its_tables_itself_finds_the_same(
-    snapshots: Path, spark: SparkSession, request: pytest.FixtureRequest
-) -> None:
-    def tables() -> dict[str, list[dict[str, Any]]]:
-        frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), None)
-        relations = [name for name, frame in frames.items() if files_read(frame)]
-        read_by_spark = [name for name in frames if name != "ending_configs"]  # the driver judges configs
-        assert relations == ([] if small else read_by_spark)
-        return {name: row_dicts(frame) for name, frame in frames.items()}
-
-    small = True
-    found = tables()
-    request.getfixturevalue("large")
-    small = False
-    assert tables() == found
-    assert all(rows for name, rows in found.items() if name != "ending_configs")
-
-
-def files_read(frame: DataFrame) -> int:
-    """How often a table's files are read."""
-    return len(re.findall(r"\bRelation ", frame._jdf.queryExecution().optimizedPlan().toString()))
-
-
-@pytest.mark.usefixtures("large")
-def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_keeps_no_partition_in_memory(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    for number in range(12):
-        write_snapshot(tmp_path / f"one + more %20 {number}", number * MINUTE, FIRST)
-    before = set(spark.sparkContext._jsc.getPersistentRDDs())
-    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path), None)
-    relations = {name: files_read(frame) for name, frame in frames.items()}
-    assert max(relations.values()) <= 3, relations
-    assert frames["brokers"].count() == 12 * len(RACKS)
-    assert [(row["at"], row["replicas"]) for row in frames["brokers"].where("broker = 3").collect()] == [
-        (number * MINUTE, 3) for number in range(12)
-    ]
-    assert set(spark.sparkContext._jsc.getPersistentRDDs()) == before
-
-
-def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_5_a_line_needs_three_points(tmp_path: Path) -> None:
     for number in (1, 2):
         write_snapshot(tmp_path / f"s{number}", number * MINUTE, FIRST)
     found = snapshot_series.find_snapshots(tmp_path)
-    frames = audit_job.audit_tables(spark, found, None)
+    frames = audit_job.audit_tables(CallHere(), found, None)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
-    brokers = row_dicts(frames["brokers"])
+    brokers = frames["brokers"].to_pylist()
     spread = [one._asdict() for one in spread_of_loads(brokers)]
     now = [row for row in brokers if row["at"] == 2 * MINUTE and row["live"]]
     page = audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown)
@@ -232,10 +183,10 @@ def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> 
     assert "fair share" in page
 
 
-def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
-    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)
-    assert frames["under_replicated"].count() == 0
+    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    assert len(frames["under_replicated"]) == 0
 
 
 def test_dp_5_an_audit_names_missing_unreadable_and_mixed_snapshots(snapshots: Path, tmp_path: Path) -> None:
@@ -277,8 +228,10 @@ def test_dp_5_an_audit_refuses_a_snapshot_in_which_a_partition_stands_twice(snap
     assert not (tmp_path / "out").exists()
 
 
-def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> None:
-    shown = result_tables.excerpt(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
+def test_dp_5_tables_as_text_say_how_much_is_not_shown() -> None:
+    shown = result_tables.excerpt(
+        pa.table({"at": range(5), "share": [one / 3 for one in range(5)], "ids": [[one] for one in range(5)]}), rows=2
+    )
     assert result_tables.text_lines("things", shown, empty="none") == [
         "things (5):",
         "  AT                   SHARE  IDS",
@@ -317,12 +270,12 @@ def test_dp_5_texts_and_pages_have_units_and_json_has_the_numbers() -> None:
     assert result_tables.json_document(moves)["rows"][0]["seconds"] == 440.0
 
 
-def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path) -> None:
     for count in (1, 2):
         with result_directory.ResultDirectory(tmp_path / "out") as writer:
-            assert writer.write_tables({"t": spark.range(count).toDF("n")})["t"].total == count
+            assert writer.write_tables({"t": pa.table({"n": range(count)})})["t"].total == count
             writer.write_page("report.html", f"page {count}")
-        assert spark.read.parquet(str(tmp_path / "out" / "t.parquet")).count() == count
+        assert pq.read_table(tmp_path / "out" / "t.parquet").num_rows == count
         assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"
 
     def fail() -> None:
@@ -344,7 +297,7 @@ def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, sp
     ids=["all brokers", "not all", "not known"],
 )
 def test_hm_1_topics_at_whose_configs_brokers_end_are_found(
-    tmp_path: Path, spark: SparkSession, tiered: tuple[int, ...] | None, named: set[str]
+    tmp_path: Path, tiered: tuple[int, ...] | None, named: set[str]
 ) -> None:
     path = tmp_path / "snaps" / "s1"
     with SnapshotWriter(path) as writer:
@@ -359,8 +312,8 @@ def test_hm_1_topics_at_whose_configs_brokers_end_are_found(
         for broker in tiered or ():
             writer.configs.add(("broker", str(broker), "remote.log.storage.system.enable", "true"))
         writer.finish(SnapshotMeta("c1", MINUTE))
-    tables = audit_job.audit_tables(spark, snapshot_series.find_snapshots(path), None)
-    assert {row["resource"] for row in row_dicts(tables["ending_configs"])} == named
+    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(path), None)
+    assert {row["resource"] for row in tables["ending_configs"].to_pylist()} == named
 
 
 OWN, DEFAULT, STATIC = 2, 3, 4
@@ -386,7 +339,6 @@ LAGS = {"log.cleaner.min.compaction.lag.ms": "10", "log.cleaner.max.compaction.l
 )
 def test_hm_1_cluster_wide_configs_that_brokers_cannot_live_with_are_found_beside_topics(
     tmp_path: Path,
-    spark: SparkSession,
     defaults: dict[str, str],
     of_broker_1: dict[str, tuple[str, int | None]],
     starts: list[str],
@@ -402,7 +354,7 @@ def test_hm_1_cluster_wide_configs_that_brokers_cannot_live_with_are_found_besid
             writer.configs.add(("broker", broker, "ssl.key.password", None, STATIC))
         writer.configs.extend(("broker", "1", name, *found) for name, found in of_broker_1.items())
         writer.finish(SnapshotMeta("c1", MINUTE))
-    tables = audit_job.audit_tables(spark, snapshot_series.find_snapshots(path), None)
+    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(path), None)
     shown = result_tables.excerpt(tables["ending_configs"])
     *of_defaults, of_topic = shown.rows
     assert of_topic[:2] == ("topic", "kraft")

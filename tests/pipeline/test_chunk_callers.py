@@ -14,13 +14,13 @@ from kafka_reassign_rpc.pipeline import arrow_tasks
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, after_a_step, to_cells, to_chunk, to_proposals
-from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import PIECE_PARTITIONS
 from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from tests.pipeline.test_plan_in_memory import GOALS, write_random_snapshot

@@ -8,11 +8,12 @@ import pytest
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batch
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
-from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
+from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of, faults_of_files, named_faults
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, read_kind, read_summary
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY, read_kind, read_summary
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import read_meta
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 
 DAMAGED = {
     "cut short": b'{"version":1',
@@ -51,6 +52,9 @@ def test_dp_3_the_verifier_names_a_damaged_batch_file(content: bytes, tmp_path: 
     (tmp_path / BATCHES / f"batch-{10**30}.json").write_bytes(
         b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
     )
-    found = read_files(tmp_path, BATCHES)
-    assert found.entries["number"].to_pylist() == [None]
-    assert found.odd == [RuleViolation("batches", "batch-0001.json", "has version None")]
+    (tmp_path / ROLLBACK).mkdir()
+    call = CallHere()
+    [numbers] = call([entries_of(tmp_path, BATCHES)], lambda tables, _: tables[0]["number"].to_pylist(), None)
+    assert numbers == [None]
+    [[found, _]] = call(faults_of_files(tmp_path), named_faults, None)
+    assert found == [RuleViolation("batches", "batch-0001.json", "has version None")]

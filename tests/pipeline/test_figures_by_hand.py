@@ -30,6 +30,7 @@ from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -295,13 +296,13 @@ LATER: list[tuple[Any, ...]] = [
 
 
 @pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+def audited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     directory = tmp_path_factory.mktemp("audit-by-hand")
     write(directory / "one", MINUTE, brokers=BROKERS, partitions=EARLIER)
     larger = [("t", 0, 2, 50, "/d", False)]
     write(directory / "two", 2 * MINUTE, brokers=BROKERS, partitions=LATER, replicas=larger)
-    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(directory), None)
-    tables = {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
+    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(directory), None)
+    tables = {name: frame.to_pylist() for name, frame in frames.items()}
     return tables | {"spread": [one._asdict() for one in spread_of_loads(tables["brokers"])]}
 
 

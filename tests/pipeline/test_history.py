@@ -14,14 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
 from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
 from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
 from tests.jvm import QUICK
-from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
+from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
 from tests.waiting import eventually
@@ -54,23 +54,19 @@ EVENTS = [
 ]
 
 
-def test_dp_5_a_history_refuses_a_snapshot_in_which_a_partition_stands_twice(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_dp_5_a_history_refuses_a_snapshot_in_which_a_partition_stands_twice(tmp_path: Path) -> None:
     """Its moves would count twice."""
     path = write_snapshot(tmp_path / "snapshot", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1]), ("t", 1, [1], [1])])
     with pytest.raises(BadInput, match="partitions: t-1 occurs twice: export the snapshot again"):
-        history_job.partition_sizes(spark, path)
+        history_job.history(CallHere(), write_event_file(tmp_path / "events", EVENTS), path)
 
 
-def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path) -> None:
     events = write_event_file(tmp_path / "events", EVENTS)
-    sizes = history_job.partition_sizes(
-        spark, write_snapshot(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])])
-    )
-    frames = history_job.history_tables(event_files.data_frame(spark, events), sizes)
+    snapshot = write_snapshot(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])])
+    frames = history_job.history(CallHere(), events, snapshot).tables
 
-    moves = {(row["partition"], row["started"]): row for row in row_dicts(frames["moves"])}
+    moves = {(row["partition"], row["started"]): row for row in frames["moves"].to_pylist()}
     assert len(moves) == 6
     first = moves[0, 3_000]
     assert (first["outcome"], first["route"], first["who"], first["reason"]) == ("completed", "queue", "User:a", "heal")
@@ -84,19 +80,19 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
     assert moves[1, 9_000]["outcome"] == "stalled"
     assert (moves[2, None]["outcome"], moves[3, None]["outcome"]) == ("waiting", "withdrawn")
 
-    outcomes = {(row["outcome"], row["route"]): row for row in row_dicts(frames["outcomes"])}
+    outcomes = {(row["outcome"], row["route"]): row for row in frames["outcomes"].to_pylist()}
     assert outcomes["completed", "queue"]["median_seconds"] == 2
     assert outcomes["stalled", "unknown"]["moves"] == 1
-    assert [(row["partition"], row["seconds"]) for row in row_dicts(frames["slowest"])] == [(0, 2), (1, 1), (0, 0)]
-    assert [(row["partition"], row["outcome"]) for row in row_dicts(frames["stalled"])] == [
+    assert [(row["partition"], row["seconds"]) for row in frames["slowest"].to_pylist()] == [(0, 2), (1, 1), (0, 0)]
+    assert [(row["partition"], row["outcome"]) for row in frames["stalled"].to_pylist()] == [
         (1, "stalled"),
         (0, "completed"),
     ]
-    [throttle] = row_dicts(frames["throttles"])
+    [throttle] = frames["throttles"].to_pylist()
     # 10 bytes of the first move in its two seconds; 6 bytes of the second in its one second, half of them to broker 2.
     assert (throttle["broker"], throttle["rate"], throttle["bytes"]) == (2, 10, 13)
     assert throttle["efficiency"] == pytest.approx(13 / 4 / 10)
-    assert [(row["reason"], row["events"]) for row in row_dicts(frames["refusals"])] == [
+    assert [(row["reason"], row["events"]) for row in frames["refusals"].to_pylist()] == [
         ("InvalidReplicationFactor: no", 1)
     ]
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
@@ -104,19 +100,17 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
-    unsized = history_job.history_tables(event_files.data_frame(spark, events), None)
-    assert {row["bytes"] for row in row_dicts(unsized["moves"])} == {None, 6}
+    unsized = history_job.history(CallHere(), events, None).tables
+    assert {row["bytes"] for row in unsized["moves"].to_pylist()} == {None, 6}
 
 
-def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_controllers(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_controllers(tmp_path: Path) -> None:
     started = move(500, "started", 90_000, 0, id=7, **PLAN)
     # The next controller has its own log, and its clock is behind.
     completed = move(3, "completed", 80_000, 0, id=7, **PLAN) | {"epoch": 2, "server": 1001}
     write_event_file(tmp_path / "e", [started])
     write_event_file(tmp_path / "e", [completed])
-    [row] = row_dicts(history_job.moves(event_files.data_frame(spark, tmp_path / "e"), None))
+    [row] = history_job.history(CallHere(), tmp_path / "e", None).tables["moves"].to_pylist()
     assert (row["outcome"], row["seconds"], row["bytes_per_second"]) == ("completed", -10, None)
 
 
@@ -129,7 +123,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     updates: list[int] = []
 
     def update() -> None:
-        frames = history_job.history_tables(event_files.data_frame(spark, events), None)
+        frames = history_job.history(CallOnSpark(spark, 1), events, None).tables
         with result_directory.ResultDirectory(out) as writer:
             updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].total)
 
@@ -158,6 +152,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     assert checkpoint_directory(out).is_dir()
 
 
+ON_SPARK = ("--master", "local[2]")
 SUBMIT_ARGUMENTS = " ".join(
     (
         *("--conf spark.sql.shuffle.partitions=1", "--conf spark.sql.adaptive.enabled=false"),
@@ -225,7 +220,7 @@ def test_dp_5_the_history_command_follows_prints_tables_and_writes_them_with_a_p
     operator = threading.Thread(target=press_ctrl_c)
     operator.start()
     try:
-        code, out, _ = run("history", "--events", str(events), "--out", str(out_directory), "--follow")
+        code, out, _ = run("history", "--events", str(events), "--out", str(out_directory), "--follow", *ON_SPARK)
     finally:
         ended.set()
         operator.join()
@@ -281,6 +276,7 @@ def test_dp_5_the_audit_command_says_by_its_exit_code_that_something_was_found(t
     ("arguments", "saying"),
     [
         (("--follow",), "--follow: keeps tables up to date, so it needs --out"),
+        (("--follow", "--out", "x", "--master", "none"), "--follow: Spark's streaming remembers what it has read"),
         ((), "no events there; `kafka-reassign-rpc export` with --events writes them"),
         (("--events", "nowhere"), "nowhere: no such directory"),
     ],

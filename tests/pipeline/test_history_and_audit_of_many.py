@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import pytest_asyncio
-from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads, targets_of
-from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import audit_report, history_report, result_tables
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from tests.pipeline.test_audit import MINUTE, event, write_event_file, write_snapshot
 from tests.pipeline.test_report_browser import HOSTILE, fits
 from tests.status_page.browser import IN_BROWSER, Tab, browser
@@ -29,11 +29,11 @@ ROWS = 5 * 20 + 5
 """Of all tables of a page: 20 each, and their headings."""
 
 
-def excerpts(frames: dict[str, DataFrame]) -> dict[str, TableExcerpt]:
+def excerpts(frames: dict[str, pa.Table]) -> dict[str, TableExcerpt]:
     return {name: result_tables.excerpt(frame) for name, frame in frames.items()}
 
 
-def history(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
+def history(folder: Path) -> tuple[str, list[str]]:
     """The page of moves of all topics, and the tables as text."""
     events: list[dict[str, Any]] = []
 
@@ -50,13 +50,13 @@ def history(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
         else:
             add("move.refused", number, at + 2)
             events[-1]["reason"] = f"{NAMES[number]}: {REASON}"
-    frames = history_job.history_tables(event_files.data_frame(spark, write_event_file(folder, events)), None)
+    frames = history_job.history(CallHere(), write_event_file(folder, events), None).tables
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
     return history_report.history_page(frames["moves"], shown), lines
 
 
-def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
+def audit(folder: Path) -> tuple[str, list[str]]:
     """The page of an audit where each topic is under-replicated, breaks the rack rule and has mixed factors."""
     for at in (1, 2):
         partitions = [
@@ -67,10 +67,10 @@ def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
     requests = [event(at, "move.started", MINUTE + 5, topic=name, **grown) for at, name in enumerate(NAMES[:1_000])]
     events = write_event_file(folder.parent / "requests", requests)
     found = snapshot_series.find_snapshots(folder)
-    frames = audit_job.audit_tables(spark, found, events)
+    frames = audit_job.audit_tables(CallHere(), found, events)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
-    brokers = [row.asDict() for row in frames["brokers"].collect()]
+    brokers = frames["brokers"].to_pylist()
     spread = [one._asdict() for one in spread_of_loads(brokers)]
     now = [row for row in brokers if row["at"] == found[-1].meta.at and row["live"]]
     return audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown), lines
@@ -80,11 +80,9 @@ MAKERS = {"history": history, "audit": audit}
 
 
 @pytest.fixture(scope="module", params=sorted(MAKERS))
-def made(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, str, list[str]]:
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, list[str]]:
     """Both tests look at one page of each kind: to make it takes most of their time."""
-    return (request.param, *MAKERS[request.param](spark, tmp_path_factory.mktemp(request.param) / "input"))
+    return (request.param, *MAKERS[request.param](tmp_path_factory.mktemp(request.param) / "input"))
 
 
 @pytest_asyncio.fixture

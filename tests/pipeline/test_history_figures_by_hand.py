@@ -6,13 +6,14 @@ partition has 10 bytes in the snapshot. A move is from broker 1 to 2 unless it s
 
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import history_report, result_tables
-from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
+from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 
 pytestmark = pytest.mark.gate
 
@@ -108,7 +109,7 @@ WORDS.move(0, ("started", 0), ("stalled", 1), ("completed", 2), reason=REASON, w
 class History(NamedTuple):
     """All tables, and the rows of some."""
 
-    frames: dict[str, DataFrame]
+    frames: dict[str, pa.Table]
     rows: dict[str, list[Row]]
 
     def of(self, story: Story, table: str) -> list[Row]:
@@ -123,13 +124,12 @@ class History(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     path = tmp_path_factory.mktemp("history")
     sized = [(name, index, [1], [1]) for name, is_sized in STORIES if is_sized for index in range(30)]
-    sizes = history_job.partition_sizes(spark, write_snapshot(path / "snapshot", 1, sized))
-    events = event_files.data_frame(spark, write_event_file(path / "events", EVENTS))
-    frames = history_job.history_tables(events, sizes)
-    return History(frames, {name: row_dicts(frames[name]) for name in ("moves", "outcomes", "throttles")})
+    snapshot, events = write_snapshot(path / "snapshot", 1, sized), write_event_file(path / "events", EVENTS)
+    frames = history_job.history(CallHere(), events, snapshot).tables
+    return History(frames, {name: frames[name].to_pylist() for name in ("moves", "outcomes", "throttles")})
 
 
 def test_dp_5_a_completed_move_has_copied_its_partition_once_for_each_replica_that_it_added(history: History) -> None:
@@ -190,7 +190,7 @@ def test_dp_5_a_rate_of_0_has_no_share_that_was_used(history: History) -> None:
 
 def test_dp_5_the_plot_shows_the_most_moves_that_were_in_flight_at_once(history: History) -> None:
     """Fourteen at once for 2 s, in 1000 s: the plot's stretches are longer than that."""
-    moves = history.frames["moves"].where(f"topic = '{CROWD.name}'")
+    moves = history.frames["moves"].filter(pc.field("topic") == CROWD.name)
     times, counts = history_report.in_flight(moves, 0, 1_000_000)
     assert len(times) == len(counts) == 81
     assert times == sorted(times)
@@ -206,7 +206,7 @@ def test_dp_5_the_page_and_json_have_the_whole_reason_json_has_the_principal_and
 ) -> None:
     shown = {name: result_tables.excerpt(history.frames[name]) for name in ("outcomes", "throttles", "refusals")}
     for name in ("slowest", "stalled"):
-        found = result_tables.excerpt(history.frames[name].where(f"topic = '{WORDS.name}'"))
+        found = result_tables.excerpt(history.frames[name].filter(pc.field("topic") == WORDS.name))
         shown[name] = found
         [row] = result_tables.json_document(found)["rows"]
         assert (row["reason"], row["principal"], row["who"]) == (REASON, PRINCIPAL, WHO)

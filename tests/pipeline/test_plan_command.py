@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, PARTITIONS, SnapshotMeta
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import brokers, partition, random_cluster, topic
@@ -397,14 +398,15 @@ def test_dp_8_audit_reports_no_rack_violation_after_a_plan_that_mends_racks(
         victim = out / plan_directory.MOVES / "part-00000.parquet"
         with parquet_files.TableWriter(victim, plan_writer.MOVES_SCHEMA) as writer:
             writer.extend(tuple(row.values()) for row in rows[1:])
-        broken = verify(spark, before, out)
+        broken = verify(CallOnSpark(spark, 1), before, out)
         assert {one.name for one in broken if one.rule == "forgotten"} == {f"{rows[0]['topic']}-{rows[0]['partition']}"}
 
 
 def violations(spark: SparkSession, path: Path) -> set[tuple[str, int]]:
     """The partitions that `audit` reports to be on fewer racks than possible."""
-    tables = audit_job.audit_tables(spark, [snapshot_series.FoundSnapshot(path, snapshot_files.check(path))], None)
-    return {(row["topic"], row["partition"]) for row in tables["rack_violations"].collect()}
+    taken = [snapshot_series.FoundSnapshot(path, snapshot_files.check(path))]
+    tables = audit_job.audit_tables(CallOnSpark(spark, 1), taken, None)
+    return {(row["topic"], row["partition"]) for row in tables["rack_violations"].to_pylist()}
 
 
 @pytest.mark.parametrize("goal", [*GOALS, "racks"])

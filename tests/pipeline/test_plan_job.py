@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline import arrow_tasks, parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
@@ -22,6 +22,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
@@ -190,7 +191,7 @@ def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
         writer.extend(tuple(row.values()) for row in rows[len(changes) :])
         writer.add(tuple(rows[-1].values()))
     (plan / plan_summary.ROLLBACK / f"rollback-{rows[-1]['batch']:04d}.json").unlink()
-    found = verify(spark, path, plan)
+    found = verify(CallOnSpark(spark, 1), path, plan)
     for row, (changed, rules) in zip(rows, changes, strict=False):
         name = f"{row['topic']}-{changed.get('partition', row['partition'])}"
         assert rules <= {one.rule for one in found if one.name == name}, (name, changed)
@@ -210,11 +211,11 @@ def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
     (plan / plan_summary.SUMMARY).write_text(json.dumps(summary))
     tight = [PlannerBroker(one.id, one.rack, one.live, one.capacity, 1) for one in cluster.brokers]
     written(tmp_path / "tight", PlannerCluster(tight, cluster.topics))
-    rules = {one.rule for one in verify(spark, tmp_path / "tight", plan)}
+    rules = {one.rule for one in verify(CallOnSpark(spark, 1), tmp_path / "tight", plan)}
     assert rules == {"limits-of-a-broker", "limits-of-a-batch", "capacity", "summary"}, "full disks have other targets"
     (tmp_path / "tight" / "meta.json").write_text('{"cluster_id": "other", "at": 5}')
     with pytest.raises(BadInput, match="was made from another snapshot"):
-        verify(spark, tmp_path / "tight", plan)
+        verify(CallOnSpark(spark, 1), tmp_path / "tight", plan)
 
 
 def test_dp_3_this_process_and_tasks_of_spark_find_the_same_in_files_changed_by_hand(
@@ -222,7 +223,7 @@ def test_dp_3_this_process_and_tasks_of_spark_find_the_same_in_files_changed_by_
 ) -> None:
     """In one task, and in several."""
     plan = heal_plan.copy(tmp_path / "plan")
-    assert verify(spark, heal_plan.snapshot, plan) == []
+    assert verify(CallOnSpark(spark, 1), heal_plan.snapshot, plan) == []
     summary = json.loads((plan / plan_summary.SUMMARY).read_bytes())
     summary["complete"] = not summary["complete"]
     summary["brokers"][0]["after"]["bytes"] += 1000
@@ -232,9 +233,10 @@ def test_dp_3_this_process_and_tasks_of_spark_find_the_same_in_files_changed_by_
     batch["topic_ids"] |= {"nobody's": "x"} | dict.fromkeys(batch["topic_ids"], "other")
     batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0] | {"log_dirs": ["any", "/data/2"]}]
     file.write_text(json.dumps(batch))
-    here = verify(spark, heal_plan.snapshot, plan)
+    here = verify(CallOnSpark(spark, 1), heal_plan.snapshot, plan)
     monkeypatch.setattr(arrow_tasks, "ROWS_IN_CHUNK", 25)
-    assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
+    assert verify(CallOnSpark(spark, 1), heal_plan.snapshot, plan) == here
+    assert verify(CallHere(), heal_plan.snapshot, plan) == here
     assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start", "batches"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}
 

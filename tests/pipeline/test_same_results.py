@@ -1,22 +1,21 @@
-"""Audits and histories do not depend on the order of rows, on how many files hold them, nor on Spark's tasks.
+"""Audits and histories do not depend on the order of rows, on how many files hold them, on Spark, nor on its tasks.
 
 Floats that are added in another order differ in their last digits, and rows that are equal in what a table is sorted by
 come in any order. So the clusters here have sizes that do not add up exactly, and many ties.
 """
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline import arrow_tasks, parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from tests.pipeline.test_audit import event
 from tests.pipeline.test_export import run
 
@@ -28,15 +27,20 @@ TIMES = (60_000, 120_000)
 
 
 class Layout(NamedTuple):
-    """How the same rows are given to Spark.
+    """How the same rows are given to a job.
 
     order   of rows: another number, another order
-    files   of each table; tasks: of a shuffle
+    files   of each table
+    chunk   the most rows of a task; 0: without Spark
     """
 
     order: int
     files: int
-    tasks: int
+    chunk: int
+
+    @property
+    def master(self) -> tuple[str, ...]:
+        return ("--master", "local[2]" if self.chunk else NO_SPARK)
 
     def file_rows(self, rows: int) -> int:
         """Of each file but the last."""
@@ -46,25 +50,7 @@ class Layout(NamedTuple):
         return random.Random(self.order).sample(rows, len(rows))
 
 
-ONE, OTHER = Layout(order=1, files=1, tasks=1), Layout(order=2, files=3, tasks=2)
-
-
-@contextmanager
-def in_layout(spark: SparkSession, layout: Layout) -> Iterator[None]:
-    """Spark reads each file in a task of its own."""
-    chosen = {
-        "spark.sql.shuffle.partitions": str(layout.tasks),
-        "spark.sql.files.openCostInBytes": str(2**20),
-        "spark.sql.files.maxPartitionBytes": str(2**20),
-    }
-    before = {name: spark.conf.get(name) for name in chosen}
-    try:
-        for name, value in chosen.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, former in before.items():
-            spark.conf.set(name, str(former))
+HERE, ONE, OTHER = Layout(order=1, files=1, chunk=0), Layout(order=3, files=2, chunk=10_000), Layout(2, 3, chunk=40)
 
 
 def files_of(directory: Path) -> dict[str, bytes]:
@@ -85,7 +71,20 @@ def partition_rows(number: int) -> list[tuple[Any, ...]]:
         if number and index % 5 == 0:
             replicas.append(next(broker for broker in range(3, BROKERS + 1) if broker not in replicas))
         isr = replicas[: 1 + index % 3]
-        rows.append((f"t{index % 7}", index, replicas, isr[0], isr, [], [], chance.randrange(10**12), None, None))
+        rows.append(
+            (
+                f"t{index % 7}",
+                index,
+                replicas,
+                isr[0],
+                isr,
+                [],
+                [],
+                chance.randrange(10**12),
+                chance.random() * 1e6,
+                chance.random(),
+            )
+        )
     return rows
 
 
@@ -122,13 +121,21 @@ def write_events(directory: Path, events: list[dict[str, Any]], layout: Layout) 
     return directory
 
 
-def audited(spark: SparkSession, directory: Path, layout: Layout) -> tuple[str, dict[str, bytes]]:
+def audited(directory: Path, layout: Layout) -> tuple[str, dict[str, bytes]]:
     directory.mkdir()
     snapshots = write_snapshots(directory / "snapshots", layout)
     events = write_events(directory / "events", requests(), layout)
-    with in_layout(spark, layout):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arrow_tasks, "ROWS_IN_CHUNK", layout.chunk)
         code, said, error = run(
-            "audit", "--snapshots", str(snapshots), "--events", str(events), "--out", str(directory / "out")
+            "audit",
+            "--snapshots",
+            str(snapshots),
+            "--events",
+            str(events),
+            "--out",
+            str(directory / "out"),
+            *layout.master,
         )
     assert code == 3, error
     return said, files_of(directory / "out")
@@ -165,25 +172,34 @@ def moves() -> list[dict[str, Any]]:
     return found
 
 
-def told(spark: SparkSession, directory: Path, layout: Layout) -> tuple[str, dict[str, bytes]]:
+def told(directory: Path, layout: Layout) -> tuple[str, dict[str, bytes]]:
     directory.mkdir()
     events = write_events(directory / "events", moves(), layout)
     snapshot = write_snapshots(directory / "snapshots", layout) / "s0"
-    with in_layout(spark, layout):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arrow_tasks, "ROWS_IN_CHUNK", layout.chunk)
         code, said, error = run(
-            "history", "--events", str(events), "--snapshot", str(snapshot), "--out", str(directory / "out")
+            "history",
+            "--events",
+            str(events),
+            "--snapshot",
+            str(snapshot),
+            "--out",
+            str(directory / "out"),
+            *layout.master,
         )
     assert code == 0, error
     return said, files_of(directory / "out")
 
 
 @pytest.mark.parametrize("job", [audited, told], ids=["audit", "history"])
-def test_dp_5_an_audit_and_a_history_are_the_same_bytes_whatever_the_order_of_rows_and_the_number_of_tasks(
-    spark: SparkSession, tmp_path: Path, job: Callable[[SparkSession, Path, Layout], tuple[str, dict[str, bytes]]]
+def test_dp_5_an_audit_and_a_history_are_the_same_bytes_with_any_master_order_of_rows_and_number_of_tasks(
+    tmp_path: Path, job: Callable[[Path, Layout], tuple[str, dict[str, bytes]]]
 ) -> None:
-    said, files = job(spark, tmp_path / "one", ONE)
-    said_other, files_other = job(spark, tmp_path / "other", OTHER)
+    said, files = job(tmp_path / "here", HERE)
     assert len(files) >= 6
-    assert said_other == said
-    assert sorted(files_other) == sorted(files)
-    assert [name for name in files if files_other[name] != files[name]] == []
+    for name, layout in (("one", ONE), ("other", OTHER)):
+        said_other, files_other = job(tmp_path / name, layout)
+        assert said_other == said
+        assert sorted(files_other) == sorted(files)
+        assert [file for file in files if files_other[file] != files[file]] == []

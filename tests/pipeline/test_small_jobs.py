@@ -173,7 +173,7 @@ HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
         ),
         (
             "audit --snapshots {0} --master local[0]",
-            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got [hidden]",
+            "--master: expected local[N], spark://HOST:PORT, yarn, k8s://URL or none, got [hidden]",
         ),
     ],
 )

@@ -48,8 +48,9 @@ def test_dp_1_pyarrow_and_spark_read_the_rows_that_were_written(tmp_path: Path, 
         common = len(snapshot_schema.IN_EVERY_SNAPSHOT[name])
         in_memory = [tuple(row.values())[:common] for row in snapshot_files.read(path, name).to_pylist()]
         assert in_memory == [row[:common] for row in rows]
-        assert [tuple(row) for row in snapshot_files.data_frame(spark, path, name).collect()] == rows
-        assert snapshot_files.data_frame(spark, path, name).columns == snapshot_schema.TABLES[name].names
+        read = spark.read.parquet(str(snapshot_files.table_path(path, name)))
+        assert [tuple(row) for row in read.collect()] == rows
+        assert read.columns == snapshot_schema.TABLES[name].names
 
 
 def test_dp_1_a_column_that_one_table_may_lack_is_needed_in_the_others(

@@ -24,22 +24,20 @@ def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("shared", "every_step")
-def test_dp_5_an_audit_says_which_table_it_is_at(tmp_path: Path) -> None:
+def test_dp_5_an_audit_says_what_it_is_at(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "s", 5, SNAPSHOT)
     code, _, err = run("audit", "--snapshot", str(tmp_path / "s"), "--out", str(tmp_path / "audit"))
     steps = err.splitlines()
     assert code in (0, 3)
-    assert steps[:3] == ["starting Spark", "reading 1 snapshot", "writing table 1 of 6: brokers"]
-    assert steps[-1] == "drawing the report"
-    assert [one[:18] for one in steps[2:-1]] == [f"writing table {number} of" for number in range(1, 7)]
+    assert steps == ["reading 1 snapshot", "writing the tables", "drawing the report"]
 
 
 @pytest.mark.usefixtures("shared", "every_step")
-def test_dp_5_history_says_which_table_it_is_at(tmp_path: Path) -> None:
+def test_dp_5_history_says_what_it_is_at(tmp_path: Path) -> None:
     write_event_file(tmp_path / "events", [event(0, "move.started", 1, topic="t", partition=0)])
-    code, _, err = run("history", "--events", str(tmp_path / "events"))
+    code, _, err = run("history", "--events", str(tmp_path / "events"), "--master", "local[2]")
     assert code == 0
-    assert err.splitlines()[:3] == ["starting Spark", "reading the events", "reading table 1 of 5: outcomes"]
+    assert err.splitlines() == ["starting Spark", "reading the events"]
 
 
 @pytest.mark.usefixtures("shared", "every_step")
@@ -69,6 +67,6 @@ def test_dp_2_a_terminal_shows_the_step_in_one_line_that_goes_at_the_end(
     for name, value in (("TERM", "xterm"), ("COLUMNS", "40"), ("LINES", "24")):
         monkeypatch.setenv(name, value)
     assert main(["audit", "--snapshot", str(tmp_path / "s")]) in (0, 3)
-    assert "starting Spark" in terminal.getvalue()
+    assert "reading 1 snapshot" in terminal.getvalue()
     assert terminal.screen() == []
     assert terminal.cursor_is_visible

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import output_directory, parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
@@ -201,16 +200,16 @@ def test_dp_6_events_on_a_store_are_added_file_by_file(s3: S3) -> None:
     assert s3.names() == [f"some/where/{name}"]
 
 
-def test_dp_6_results_come_from_the_driver_not_from_executors(s3: S3, spark: SparkSession) -> None:
+def test_dp_6_results_come_from_the_driver_not_from_executors(s3: S3) -> None:
     """Executors of a remote master write to disks of their own: the driver found nothing there. These know no S3."""
+    schema = pa.schema([("id", pa.int64()), ("ids", pa.list_(pa.int32())), ("s", pa.string())])
     for count in (3, 2):
-        frames = {"t": spark.range(count).selectExpr("id", "array(cast(id as int)) as ids", "cast(null as string) s")}
+        rows = [{"id": one, "ids": [one], "s": None} for one in range(count)]
         with result_directory.ResultDirectory(store_path(AT)) as results:
-            assert results.write_tables(frames)["t"].total == count
+            assert results.write_tables({"t": pa.Table.from_pylist(rows, schema)})["t"].total == count
             results.write_page("report.html", "<p>")
-        schema = pa.schema([("id", pa.int64()), ("ids", pa.list_(pa.int32())), ("s", pa.string())])
         table = parquet_files.read(store_path(AT) / "t.parquet", schema)
-        assert table.to_pylist() == [{"id": n, "ids": [n], "s": None} for n in range(count)]
+        assert table.to_pylist() == rows
     assert s3.names() == ["some/where/report.html", "some/where/t.parquet/part-00000.parquet"]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import arrow_tasks
-from kafka_reassign_rpc.pipeline.planning import plan_job, verify_job
+from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.verify_callers import SaidHere
-from kafka_reassign_rpc.pipeline.planning.verify_chunk import Said
-from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
-from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, Source
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from tests.effort import examples
 from tests.pipeline.test_plan_in_memory import GOALS, write_random_snapshot
@@ -109,26 +107,20 @@ def planned(path: Path, goal: Goal, seed: int) -> tuple[Path, Path]:
     return snapshot, plan
 
 
-class Divided(SaidHere):
+class Divided(CallHere):
     """A chunk for each topic, with its rows in another order."""
 
-    def of_snapshot(self, function: Callable[[pa.Table], Any]) -> list[Any]:
-        return [function(one.partitions) for one in self._divided()]
-
-    def of_all(self, function: Callable[[Said, Any], Any], given: Any) -> list[Any]:
-        return [function(one, given) for one in self._divided()]
-
-    def _divided(self) -> Iterator[Said]:
-        topics = {name for table in self._said for name in table["topic"].to_pylist()}
-        for topic in sorted(topics, reverse=True):
-            of_topic = (table.filter(pc.equal(table["topic"], topic)) for table in self._said)
-            yield Said._make(table.take(pa.array(range(len(table)), pa.int64())[::-1]) for table in of_topic)
+    def __call__(
+        self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], Any], Any], given: Any
+    ) -> list[Any]:
+        tables = [self._table(one) for one in sources]
+        topics = {name for table in tables for name in table["topic"].to_pylist()}
+        return [function(_reversed(tables, topic), given) for topic in sorted(topics, reverse=True)]
 
 
-def in_many_chunks(snapshot: Path, plan: Path, monkeypatch: pytest.MonkeyPatch) -> list[RuleViolation]:
-    with monkeypatch.context() as patched:
-        patched.setattr(verify_job, "SaidHere", Divided)
-        return verify_here(snapshot, plan)
+def _reversed(tables: Sequence[pa.Table], topic: str) -> list[pa.Table]:
+    of_topic = (table.filter(pc.equal(table["topic"], topic)) for table in tables)
+    return [table.take(pa.array(range(len(table)), pa.int64())[::-1]) for table in of_topic]
 
 
 @pytest.mark.more
@@ -139,13 +131,13 @@ def test_dp_3_one_chunk_and_many_find_the_same_in_plans_changed_at_random(
     """In the same order, with the same words. The first changes break rules for sure."""
     chance = random.Random(TRIED.index(goal))
     snapshot, plan = planned(tmp_path, goal, seed=TRIED.index(goal) + 40)
-    assert verify_here(snapshot, plan) == in_many_chunks(snapshot, plan, monkeypatch) == []
+    assert verify(CallHere(), snapshot, plan) == verify(Divided(), snapshot, plan) == []
     whole = {file: file.read_bytes() for file in plan.rglob("*") if file.is_file()}
     for turn in range(examples(12)):
         for change in chance.sample(CHANGES, chance.randint(1, 3)) if turn else CHANGES[:3]:
             change(plan, chance)
-        found = verify_here(snapshot, plan)
-        assert found == in_many_chunks(snapshot, plan, monkeypatch)
+        found = verify(CallHere(), snapshot, plan)
+        assert found == verify(Divided(), snapshot, plan)
         assert found or turn
         for file, content in whole.items():
             file.write_bytes(content)
@@ -162,9 +154,9 @@ def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     snapshot, plan = planned(named, goal, seed=TRIED.index(goal) + 60)
     for change in CHANGES[:3]:
         change(plan, chance)
-    found = verify_here(snapshot, plan)
+    found = verify(CallHere(), snapshot, plan)
     assert found
-    assert found == verify(spark, snapshot, plan)
+    assert found == verify(CallOnSpark(spark, 1), snapshot, plan)
 
 
 def test_dp_3_beside_another_snapshot_of_the_same_time_all_moves_are_counted(tmp_path: Path) -> None:
@@ -172,7 +164,7 @@ def test_dp_3_beside_another_snapshot_of_the_same_time_all_moves_are_counted(tmp
     _, plan = planned(tmp_path, Goal(GoalKind.DRAIN, brokers=(3,)), seed=80)
     (tmp_path / "other").mkdir()
     snapshot, _ = planned(tmp_path / "other", Goal(GoalKind.DRAIN, brokers=(5,)), seed=81)
-    found = verify_here(snapshot, plan)
+    found = verify(CallHere(), snapshot, plan)
     (more,) = (one for one in found if one.rule == "stale" and one.rows > 1)
     named = [one for one in found if one.rule == "stale" and one.rows == 1]
     moves = plan_writer.check(plan).moves

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_room
 from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
-from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, read_files
+from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, faults_of_files, named_faults
 from kafka_reassign_rpc.pipeline.planning.verify_job import SENTENCES
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS as USELESS_COPY
@@ -40,6 +40,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.store_paths import store_path
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
 from tests.pipeline.verified_rows import check, said
@@ -440,7 +441,8 @@ def test_dp_3_a_batch_file_of_which_the_stock_tool_would_move_log_dirs_is_odd(tm
     for number, more in enumerate(({}, {"log_dirs": ["any", "/data/2"]}), 1):
         content = {"version": 1, "partitions": [entry | more]}
         (tmp_path / "batches" / f"batch-{number:04d}.json").write_text(json.dumps(content))
-    [found] = read_files(store_path(str(tmp_path)), "batches").odd
+    (tmp_path / "rollback").mkdir()
+    [[[found], []]] = CallHere()(faults_of_files(store_path(str(tmp_path))), named_faults, None)
     assert (found.rule, found.name) == ("batches", "batch-0002.json")
     assert found.detail == f"names log dirs of t-0: {MOVES_DIRS}"
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import NOBODY
+from kafka_reassign_rpc.pipeline.broker_lists import NOBODY
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import Chunk
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_racks import less_even_over_racks, most_in_a_rack

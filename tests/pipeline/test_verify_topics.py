@@ -19,6 +19,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     TopicFigures,
 )
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from tests.pipeline.plans import SUMMARY
@@ -60,4 +61,4 @@ def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics
     assert on_spark == summary
     said = msgspec.structs.replace(summary, topics_after=TopicFigures(after.replicas + 1, after.leaders))
     (out / SUMMARY_FILE).write_bytes(msgspec.json.encode(said))
-    assert [(one.rule, one.name) for one in verify(spark, path, out)] == [("summary", "topics_after")]
+    assert [(one.rule, one.name) for one in verify(CallOnSpark(spark, 1), path, out)] == [("summary", "topics_after")]

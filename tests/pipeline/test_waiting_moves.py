@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import (
     QUEUE,
@@ -65,7 +64,7 @@ def without_waiting(snapshot: Path) -> None:
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_dp_1_a_plan_that_heals_after_repairs_were_queued_plans_none_of_them_again(
-    tmp_path: Path, spark: SparkSession, is_old: bool
+    tmp_path: Path, is_old: bool
 ) -> None:
     snapshot, plan = tmp_path / "snapshot", tmp_path / "plan"
     found = exported(healing_cluster(), snapshot)
@@ -73,7 +72,7 @@ def test_dp_1_a_plan_that_heals_after_repairs_were_queued_plans_none_of_them_aga
     if is_old:
         without_waiting(snapshot)
         assert EarlierSizes(snapshot).rate("a", 0, 10, 2**62) == 0
-        assert snapshot_files.data_frame(spark, snapshot, "partitions").where("waiting is null").count() == QUEUED + 2
+        assert snapshot_files.read(snapshot, "partitions")["waiting"].null_count == QUEUED + 2
 
     code, _, err = run("plan", "heal", "--snapshot", str(snapshot), "--out", str(plan))
 

@@ -1,11 +1,12 @@
 """Rows of a plan and its snapshot, as the verifier's chunks have them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.verify_chunk import SCHEMAS, Said, check_chunk
+from kafka_reassign_rpc.pipeline.planning.verify_chunk import Said, check_chunk, sources_of
 from kafka_reassign_rpc.pipeline.planning.verify_facts import PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows
 
@@ -31,7 +32,8 @@ def said(*rows: Mapping[str, Any]) -> Said:
                 **{f"{rate}_rate": float(row.get(rate, 0)) for rate in ("produce", "fetch")},
                 **{f"{rate}_rate": float(row.get(name, 0)) for rate, name in (("message", "messages"), ("cpu", "cpu"))},
             })  # fmt: skip
-    return Said(*(_table(tables[name], schema) for name, schema in zip(Said._fields, SCHEMAS, strict=True)))
+    schemas = {name: source.schema for name, source in sources_of(Path(), Path())._asdict().items()}
+    return Said(*(_table(tables[name], schemas[name]) for name in Said._fields))
 
 
 def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -1,1 +1,1 @@
-"""`audit`: what snapshots taken over time show (audit_job, load_spread, log_dir_spread, ending_configs)."""
+"""`audit`: what snapshots over time show (audit_job, audit_chunk, load_spread, log_dir_spread, ending_configs)."""

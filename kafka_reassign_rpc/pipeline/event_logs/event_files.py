@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 from kafka_reassign_rpc.support.secrecy import told_path
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
@@ -134,13 +133,3 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
     more = {key: value for key, value in event.items() if key not in _KnownFields.__struct_fields__}
     text = msgspec.json.encode(more).decode() if more else None
     return tuple(text if name == "more" else getattr(known, name) for name in EVENTS.names)
-
-
-def newest(events: "DataFrame") -> int | None:
-    found: int | None = events.agg({"at": "max"}).collect()[0][0]
-    return found
-
-
-def data_frame(spark: "SparkSession", directory: StorePath) -> "DataFrame":
-    """Call `check` first."""
-    return parquet_files.spark_reader(spark).schema(spark_schema()).parquet(spark_uri(directory))

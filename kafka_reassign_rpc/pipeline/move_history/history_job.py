@@ -1,211 +1,186 @@
-"""The history job: tables from the events of moves. docs/results.md has the columns.
+"""The history job: tables from the events of moves. docs/results.md has the columns."""
 
-A move starts with a partition's move.started (or when it joined the queue) and ends before the next one. Events are
-ordered by controller epoch and sequence number, not by the servers' clocks.
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-`bytes` are those that a move has copied: from its last event if the controller had sampled it; else, for a completed
-move, the partition's size in the snapshot for each added replica. Otherwise unknown: a cancelled move stops anywhere.
-"""
-
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.event_logs import event_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.move_history.history_chunk import Told, told
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller, Source, parquet_source
 
-PARTITION = ("topic", "partition")
-_MOVE = (*PARTITION, "number")
-_START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
-_END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
-_QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
-_STALL_EVENTS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_END_EVENTS)
-_BRIEF_COLUMNS = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
+_MOVE = ("topic", "partition", "number")
+_BRIEF_COLUMNS = (*_MOVE[:2], "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
 _REQUESTER = ("who", "principal", "reason")
 """In lists of moves; `moves` has all."""
+OUTCOMES = pa.schema([
+    ("outcome", pa.string()), ("route", pa.string()), ("moves", pa.int64()),
+    *((name, pa.float64()) for name in ("median_seconds", "p95_seconds", "longest_seconds", "mean_waited_seconds")),
+    ("bytes", pa.int64()), ("median_bytes_per_second", pa.float64()),
+])  # fmt: skip
+THROTTLES = pa.schema([
+    ("broker", pa.int32()), ("started", pa.int64()), ("ended", pa.int64()), ("rate", pa.int64()), ("bytes", pa.int64()),
+    ("bytes_per_second", pa.float64()), ("efficiency", pa.float64()),
+])  # fmt: skip
+REFUSALS = pa.schema([("event", pa.string()), ("reason", pa.string()), ("events", pa.int64()), ("when", pa.int64())])
 
 
-def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """They depend neither on the order of rows nor on tasks: sums are of whole numbers, rows have one order."""
-    found = moves(events, sizes)
-    found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
-    found.cache()
-    ended = found.where(F.col("outcome").isin("completed", "cancelled"))
+class History(NamedTuple):
+    """`newest`: the time of the last event."""
+
+    tables: dict[str, pa.Table]
+    newest: int | None
+
+
+def history(call: PieceCaller, events: StorePath, snapshot: StorePath | None) -> History:
+    """Raises BadInput for a partition that stands twice in the snapshot: its moves would count twice."""
+    if snapshot is None:
+        sizes = Source([], PARTITIONS, lambda _, __: PARTITIONS.empty_table())
+    else:
+        snapshot_files.check(snapshot)
+        sizes = parquet_source(snapshot_files.table_path(snapshot, "partitions"), PARTITIONS)
+    parts = call([parquet_source(events, event_files.EVENTS), sizes], told, None)
+    for topic, partition in sorted(one for part in parts for one in part.twice)[:1]:
+        raise BadInput(f"{sizes.places[0]}: {topic}-{partition} occurs twice: export the snapshot again")
+    newest = max((part.newest for part in parts if part.newest is not None), default=None)
+    moves = pa.concat_tables([part.moves for part in parts])
+    is_stalled = pc.equal(moves["outcome"], "stalled").cast(pa.int8())
+    ended = moves.filter(pc.is_in(moves["outcome"], pa.array(["completed", "cancelled"])))
+    slowest = _sorted(ended, "-seconds", *_MOVE)
+    is_started = pc.is_valid(moves["started"]).cast(pa.int8())
+    in_order = _sorted(moves.append_column("is_started", is_started), "is_started", "started", *_MOVE)
+    stalled = moves.append_column("is_stalled", is_stalled).filter(pc.greater(moves["stalls"], 0))
+    stalled = _sorted(stalled, "-is_stalled", "-stalled_seconds", *_MOVE)
+    return History(
+        {
+            "outcomes": _outcomes(moves),
+            "slowest": slowest.select([*_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER]),
+            "stalled": stalled.select([*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER]),
+            "throttles": _throttles(parts, moves, newest),
+            "refusals": _refusals(parts),
+            "moves": in_order.drop_columns(["number", "waited_ms", "is_started"]),
+        },
+        newest,
+    )
+
+
+def _sorted(table: pa.Table, *names: str) -> pa.Table:
+    """A name with a minus: the largest first. Nulls are last."""
+    return table.sort_by([(name.lstrip("-"), "descending" if name[0] == "-" else "ascending") for name in names])
+
+
+def _outcomes(moves: pa.Table) -> pa.Table:
+    kinds = zip(moves["outcome"].to_pylist(), moves["route"].fill_null("unknown").to_pylist(), strict=True)
+    rows = defaultdict[tuple[str, str], list[int]](list)
+    for row, kind in enumerate(kinds):
+        rows[kind].append(row)
+    return pa.Table.from_pylist([_outcome(*kind, moves.take(rows[kind])) for kind in sorted(rows)], OUTCOMES)
+
+
+def _outcome(outcome: str, route: str, moves: pa.Table) -> dict[str, Any]:
+    seconds, rates, waited = (
+        np.sort(np.asarray(moves[name].drop_null())) for name in ("seconds", "bytes_per_second", "waited_ms")
+    )
     return {
-        "outcomes": _outcomes(found),
-        "slowest": ended.orderBy(F.desc("seconds"), *_MOVE).select(*_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER),
-        "stalled": found.where("stalls > 0")
-        .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"), *_MOVE)
-        .select(*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER),
-        "throttles": _throttles(events, found),
-        "refusals": _refusals(events),
-        "moves": found.orderBy("started", *_MOVE).drop("number", "waited_ms"),
+        "outcome": outcome,
+        "route": route,
+        "moves": len(moves),
+        "median_seconds": _percentile(seconds, 0.5),
+        "p95_seconds": _percentile(seconds, 0.95),
+        "longest_seconds": seconds[-1] if len(seconds) else None,
+        "mean_waited_seconds": int(waited.sum()) / len(waited) / 1000 if len(waited) else None,
+        "bytes": pc.sum(moves["bytes"]).as_py(),
+        "median_bytes_per_second": _percentile(rates, 0.5),
     }
 
 
-def partition_sizes(spark: SparkSession, path: StorePath) -> DataFrame:
-    """Raises BadInput, also for a partition that stands twice: its moves would count twice."""
-    metas = {path: snapshot_files.check(path)}
-    partitions = snapshot_files.data_frame_of_all(spark, metas, "partitions")
-    snapshot_files.require_once(partitions, metas)
-    return partitions.select(*PARTITION, F.col("bytes").alias("size"))
+def _percentile(ordered: Any, share: float) -> float | None:
+    """Between the two nearest values, in proportion."""
+    if not len(ordered):
+        return None
+    place = share * (len(ordered) - 1)
+    low, high = ordered[int(np.floor(place))], ordered[int(np.ceil(place))]
+    return float(low if low == high else (np.ceil(place) - place) * low + (place - np.floor(place)) * high)
 
 
-def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
-    """`number` counts the moves of a partition."""
-    order = Window.partitionBy(*PARTITION).orderBy(*event_files.ORDER)
-    is_move = F.col("event").startswith(catalogue.MOVE_PREFIX) & (F.col("event") != catalogue.MOVE_REFUSED)
-    of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
-    starts_so_far = F.sum((F.col("event") == catalogue.MOVE_STARTED).cast("int")).over(order)
-    numbered = of_moves.withColumn("number", starts_so_far + F.col("event").isin(*_QUEUE_EVENTS).cast("int"))
-    stall_order = Window.partitionBy(*PARTITION, F.col("event").isin(*_STALL_EVENTS)).orderBy(*event_files.ORDER)
-    numbered = numbered.withColumn("until", F.lead("at").over(stall_order))
-    order_of_event = F.struct(*event_files.ORDER)
-
-    def is_(*names: str) -> Column:
-        return F.col("event").isin(*names)
-
-    def first(column: str, when: Column) -> Column:
-        return F.min_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), order_of_event)).alias(
-            column
-        )
-
-    def last(column: str, when: Column) -> Column:
-        return F.max_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), order_of_event)).alias(
-            column
-        )
-
-    starts = is_(*_START_EVENTS)
-    grouped = numbered.groupBy(*PARTITION, "number").agg(
-        F.max("id").alias("id"),
-        first("route", starts),
-        first("who", starts),
-        first("principal", starts),
-        first("reason", starts),
-        first("original", F.lit(True)),
-        last("target", is_(*_START_EVENTS, *_END_EVENTS)),
-        F.max(F.when(is_(catalogue.MOVE_WAITING), F.col("at"))).alias("waiting"),
-        F.max_by("event", F.when(F.col("event").isin(*_QUEUE_EVENTS), order_of_event)).alias("last_queue_event"),
-        F.min(F.when(is_(catalogue.MOVE_STARTED), F.col("at"))).alias("started"),
-        F.max(F.when(is_(*_END_EVENTS), F.col("at"))).alias("ended"),
-        F.max_by(F.when(is_(*_END_EVENTS), F.col("event")),
-                 F.when(is_(*_END_EVENTS), order_of_event)).alias("ending"),
-        F.max_by("event", F.when(F.col("event").isin(*_STALL_EVENTS), order_of_event)).alias("last_stall_event"),
-        F.sum(is_(catalogue.MOVE_RETARGETED).cast("int")).alias("retargets"),
-        F.sum(is_(catalogue.MOVE_STALLED).cast("int")).alias("stalls"),
-        F.sum(F.when(is_(catalogue.MOVE_STALLED), F.coalesce(F.col("until"), F.col("at")) - F.col("at")).otherwise(0))
-        .alias("stalled_ms"),
-        last("copied", is_(*_END_EVENTS)),
-    )  # fmt: skip
-    outcome = (
-        F.when(F.col("ending").isNotNull(), F.substring_index("ending", ".", -1))
-        .when(F.col("last_stall_event") == catalogue.MOVE_STALLED, "stalled")
-        .when(F.col("started").isNull() & (F.col("last_queue_event") == catalogue.MOVE_WITHDRAWN), "withdrawn")
-        .when(F.col("started").isNull() & F.col("waiting").isNotNull(), "waiting")
-        .otherwise("moving")
-    )
-    known = grouped if sizes is None else grouped.join(sizes, [*PARTITION], "left")
-    size = F.lit(None).cast("long") if sizes is None else F.col("size")
-    copies = F.size(F.array_except("target", "original"))
-    seconds = (F.col("ended") - F.col("started")) / 1000
-    copied = F.coalesce("copied", F.when(F.col("ending") == catalogue.MOVE_COMPLETED, size * copies))
-    return known.select(
-        *_MOVE,
-        "id",
-        "route",
-        "who",
-        "principal",
-        "reason",
-        "original",
-        "target",
-        outcome.alias("outcome"),
-        "started",
-        "ended",
-        (F.col("started") - F.col("waiting")).alias("waited_ms"),
-        ((F.col("started") - F.col("waiting")) / 1000).alias("waited_seconds"),
-        seconds.alias("seconds"),
-        copied.alias("bytes"),
-        F.when((seconds > 0) & (F.col("ending") == catalogue.MOVE_COMPLETED), copied / seconds).alias(
-            "bytes_per_second"
-        ),
-        "retargets",
-        "stalls",
-        (F.col("stalled_ms") / 1000).alias("stalled_seconds"),
-    )
-
-
-def _outcomes(found: DataFrame) -> DataFrame:
-    return (
-        found.groupBy("outcome", F.coalesce("route", F.lit("unknown")).alias("route"))
-        .agg(
-            F.count("*").alias("moves"),
-            F.percentile("seconds", 0.5).alias("median_seconds"),
-            F.percentile("seconds", 0.95).alias("p95_seconds"),
-            F.max("seconds").alias("longest_seconds"),
-            (F.sum("waited_ms") / F.count("waited_ms") / 1000).alias("mean_waited_seconds"),
-            F.sum("bytes").alias("bytes"),
-            F.percentile("bytes_per_second", 0.5).alias("median_bytes_per_second"),
-        )
-        .orderBy("outcome", "route")
-    )
-
-
-def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
+def _throttles(parts: Sequence[Told], moves: pa.Table, newest: int | None) -> pa.Table:
     """A row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves to it
     used; of a rate of 0 there is none.
-
-    Bytes count for the rate in force while they came. An event tells only the total that a move has copied, so the sum
-    is unknown where a move began before the rate was set, went on afterwards, or has no known total.
     """
-    of_broker = Window.partitionBy("broker").orderBy(*event_files.ORDER)
-    last = events.agg(F.max("at").alias("last"))
-    changes = events.where(
-        F.col("event").isin(catalogue.THROTTLE_SET, catalogue.THROTTLE_RESTORED) & F.col("broker").isNotNull()
-    )
-    spans = (
-        changes.withColumn("next", F.lead("at").over(of_broker))
-        .crossJoin(F.broadcast(last))
-        .where((F.col("event") == catalogue.THROTTLE_SET) & F.col("bytes").isNotNull())
-        .select(
-            "broker",
-            F.col("at").alias("started"),
-            F.coalesce("next", "last").alias("ended"),
-            F.col("bytes").alias("rate"),
-        )
-        .where("ended > started")
-    )
-    added = F.array_except("target", "original")
-    arriving = found.where("started is not null").select(
-        F.explode(added).alias("broker"),
-        F.col("started").alias("from"),
-        F.col("ended").alias("to"),
-        (F.col("bytes") / F.size(added)).alias("size"),
-    )
-    overlap = F.least(F.coalesce("to", "ended"), "ended") - F.greatest("from", "started")
-    is_within = (F.col("from") >= F.col("started")) & (F.col("to") <= F.col("ended"))
-    is_known = F.col("size").isNotNull() & (F.coalesce(is_within, F.lit(False)) | (F.col("size") == 0))
+    changes = sorted((one for part in parts for one in part.throttles), key=itemgetter("broker", *event_files.ORDER))
+    arriving = _arriving(moves, {one["broker"] for one in changes})
+    rows = []
+    for broker, of_broker in groupby(changes, key=itemgetter("broker")):
+        own = list(of_broker)
+        for one, ended in zip(own, [*(following["at"] for following in own[1:]), newest], strict=True):
+            if one["event"] == catalogue.THROTTLE_SET and one["bytes"] is not None and ended > one["at"]:
+                rows.append(_throttle(broker, one["at"], ended, one["bytes"], arriving[broker]))
+    rows.sort(key=itemgetter("started", "broker", "ended", "rate"))
+    return pa.Table.from_pylist(rows, THROTTLES)
+
+
+class _Arriving(NamedTuple):
+    """Copies to a broker, as columns. `ended`, `share` and `bytes`: NaN where not known."""
+
+    started: Any
+    ended: Any
+    bytes: Any
+
+
+def _arriving(moves: pa.Table, brokers: set[int]) -> Mapping[int, _Arriving]:
+    found = defaultdict[int, list[tuple[int, float, float]]](list)
+    names = ("started", "ended", "bytes", "original", "target")
+    unknown = float("nan")
+    for started, ended, copied, original, target in zip(*(moves[name].to_pylist() for name in names), strict=True):
+        if started is None or original is None or target is None:
+            continue
+        added = {*target} - {*original}
+        for broker in brokers & added:
+            size = unknown if copied is None else copied / len(added)
+            found[broker].append((started, unknown if ended is None else ended, size))
+    nothing = np.zeros((0, 3))
+    return {one: _Arriving(*np.array(found[one] if found[one] else nothing, np.float64).T) for one in brokers}
+
+
+def _throttle(broker: int, started: int, ended: int, rate: int, arriving: _Arriving) -> dict[str, Any]:
+    """Bytes count for the rate in force while they came. An event tells only the total that a move has copied, so the
+    sum is unknown where a move began before the rate was set, went on afterwards, or has no known total.
+    """
+    until = np.fmin(arriving.ended, ended)
+    overlaps = until - np.maximum(arriving.started, started) > 0
+    is_within = (arriving.started >= started) & (arriving.ended <= ended)
+    is_known = (is_within & ~np.isnan(arriving.bytes)) | (arriving.bytes == 0)
+    known = bool((is_known | ~overlaps).all())
     # Whole bytes: the sum of fractions depends on the order in which tasks end
-    share = F.round("size").cast("long")
-    sums = (
-        spans.join(arriving, "broker", "left")
-        .groupBy("broker", "started", "ended", "rate")
-        .agg(
-            F.sum(F.when(overlap > 0, share)).alias("known"),
-            F.count(F.when((overlap > 0) & ~is_known, 1)).alias("unknown"),
-        )
-    )
-    rate = F.col("bytes") / ((F.col("ended") - F.col("started")) / 1000)
-    used = rate / F.when(F.col("rate") > 0, F.col("rate"))
-    return (
-        sums.withColumn("bytes", F.when(F.col("unknown") == 0, F.coalesce("known", F.lit(0))))
-        .drop("known", "unknown")
-        .select("*", rate.alias("bytes_per_second"), used.alias("efficiency"))
-        .orderBy("started", "broker", "ended", "rate")
-    )
+    copied = int(np.floor(arriving.bytes[overlaps] + 0.5).astype(np.int64).sum()) if known else None
+    used = None if copied is None else copied / ((ended - started) / 1000)
+    return {
+        "broker": broker,
+        "started": started,
+        "ended": ended,
+        "rate": rate,
+        "bytes": copied,
+        "bytes_per_second": used,
+        "efficiency": used / rate if used is not None and rate > 0 else None,
+    }
 
 
-def _refusals(events: DataFrame) -> DataFrame:
-    refused = events.where(F.col("event").isin(catalogue.MOVE_REFUSED, catalogue.ENTRY_REFUSED))
-    grouped = refused.groupBy("event", "reason").agg(F.count("*").alias("events"), F.max("at").alias("when"))
-    return grouped.orderBy(F.desc("events"), "event", "reason")
+def _refusals(parts: Sequence[Told]) -> pa.Table:
+    counts, last = Counter[tuple[str, str | None]](), dict[tuple[str, str | None], int]()
+    for part in parts:
+        for key, (count, at) in part.refusals.items():
+            counts[key] += count
+            last[key] = max(at, last.get(key, at))
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0][0], one[0][1] or ""))
+    rows = [{"event": key[0], "reason": key[1], "events": count, "when": last[key]} for key, count in ordered]
+    return pa.Table.from_pylist(rows, REFUSALS)

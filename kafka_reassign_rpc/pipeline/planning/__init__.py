@@ -16,13 +16,12 @@ The verifier is written from docs/pipeline.md and shares no code with the planne
 not check itself:
 
 verify_job.py         the job
-verify_callers.py     who calls the rules: this process, or tasks of Spark
 verify_facts.py       what they need to know besides rows; what is said of a broken one
 verify_chunk.py       plan and snapshot of some partitions; rules of partitions and their files; sums
 verify_rules.py       rules of single moves
 verify_left_out.py    what is left out
 verify_snapshot.py, verify_racks.py   what the snapshot says, and what plans must name; racks
-verify_arrays.py, verify_files.py     lists of brokers, and batch files, as columns
+verify_files.py       batch files as columns
 verify_sums.py        what chunks add up to
 verify_limits.py, verify_room.py      limits and room
 verify_figures.py, verify_topics.py   figures of the summary

@@ -16,22 +16,22 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     collected,
     mapped,
     pickled,
+    rows_to_cell,
     tasks_for,
+    to_table,
     unpickled,
 )
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
     ChunkCells,
     after_a_step,
-    rows_to_cell,
     to_cells,
     to_chunk,
     to_proposals,
-    to_table,
 )
-from kafka_reassign_rpc.pipeline.planning.partition_table import divided
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
+from kafka_reassign_rpc.pipeline.topic_pieces import divided
 from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
 from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
 
@@ -108,7 +108,7 @@ class CallsOnSpark:
                 chunk, answer = build(pa.concat_tables(read), given)
                 yield _kept(to_cells(chunk), answer)
 
-        files = snapshot_files.whole_files(self._spark, self._path, "partitions")
+        files = self._files("partitions")
         read = mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
         self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
         return self._keep(read.repartitionById(tasks, "part") if tasks > 1 else read, of_task, nothing, merge)
@@ -118,9 +118,12 @@ class CallsOnSpark:
             for name, content in cells_of(batches):
                 yield answer_row(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
 
-        files = snapshot_files.whole_files(self._spark, self._path, "replicas")
+        files = self._files("replicas")
         nothing = function(TABLES["replicas"].empty_table(), given)
         return reduce(merge, self._answers(mapped(files, of_task), merge), nothing)
+
+    def _files(self, table: str) -> "DataFrame":
+        return parquet_files.whole_files(self._spark, [spark_uri(snapshot_files.table_path(self._path, table))])
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from kafka_reassign_rpc.pipeline.arrow_tasks import rows_to_cell
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_chunk import ChunkState, OddRow, PartitionChunk
@@ -16,8 +17,6 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 
 _NUMBERS = ("number", "leader", "bytes", "produce", "fetch", "messages", "cpu", "min_isr")
 _LISTS = ("replicas", "isr")
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
-"""To a third: that takes less time than Java takes to copy the rest."""
 _BROKERS, _SINGLE = b"brokers", b"single"
 _ODD = pa.schema([
     ("row", pa.int64()), ("moving", pa.bool_()), ("destination", pa.list_(pa.int32())), ("fault", pa.string())
@@ -87,19 +86,6 @@ def _state(cell: bytes) -> ChunkState:
     return ChunkState(
         _places(batch, "now").copy(), why, priority, first_leader, {one: at for at, one in enumerate(reasons)}
     )
-
-
-def rows_to_cell(rows: pa.Table | pa.RecordBatch) -> bytes:
-    with pa.BufferOutputStream() as sink:
-        with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
-            writer.write(rows)
-        packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def to_table(cell: bytes) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(cell)) as reader:
-        return reader.read_all()
 
 
 def proposals_to_cell(found: RoundProposals) -> bytes:

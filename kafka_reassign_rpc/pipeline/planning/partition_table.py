@@ -2,38 +2,18 @@
 (`possible_figures`).
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
+from kafka_reassign_rpc.pipeline.topic_pieces import PIECE_PARTITIONS
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
-from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
-
-PIECE_PARTITIONS = 5000
-"""A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
-
-
-def divided(table: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
-    """The part of each piece depends on its name alone, so that pieces of several files come together."""
-    if not len(table):
-        return
-    encoded = table["topic"].combine_chunks().dictionary_encode()
-    of_names = np.array([crc32(name.encode()) for name in encoded.dictionary.to_pylist()], np.uint64) << np.uint64(32)
-    pieces = np.asarray(table["partition"]).astype(np.int64) // PIECE_PARTITIONS
-    keys = of_names[np.asarray(encoded.indices)] | (pieces.astype(np.uint64) & np.uint64(2**32 - 1))
-    chosen = (random_columns(keys, 0) % np.uint64(parts)).astype(np.int64)
-    rows = np.argsort(chosen, kind="stable")
-    taken, bounds = table.take(pa.array(rows)), np.searchsorted(chosen[rows], np.arange(parts + 1)).tolist()
-    for part, (first, end) in enumerate(pairwise(bounds)):
-        if end > first:
-            yield part, taken.slice(first, end - first)
 
 
 class PartitionTable(NamedTuple):

@@ -3,7 +3,6 @@ table of partitions, and the moves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,8 +20,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, PlanningRounds, SnapshotToPlan
-from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
-from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -45,7 +43,7 @@ from kafka_reassign_rpc.pipeline.snapshots import log_dir_rows, snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, PieceCaller
 from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
@@ -62,7 +60,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Status = Callable[[str], None]
-Verify = Callable[[StorePath], list[RuleViolation]]
 
 
 def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
@@ -72,19 +69,20 @@ def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: Non
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
     with checkpoint_directory(spark, job.out) as forget:
-        caller = CallsOnSpark(spark, job.snapshot, snapshot_files.count_partitions(job.snapshot), forget)
-        return _run(job, meta, caller, partial(verify, spark, job.snapshot), show_status)
+        rows = snapshot_files.count_partitions(job.snapshot)
+        caller = CallsOnSpark(spark, job.snapshot, rows, forget)
+        return _run(job, meta, caller, CallOnSpark(spark, rows), show_status)
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """In this process alone. Raises as `run`."""
     meta = plan_input.check(job)
-    return _run(job, meta, CallsHere(job.snapshot), partial(verify_here, job.snapshot), show_status)
+    return _run(job, meta, CallsHere(job.snapshot), CallHere(), show_status)
 
 
 @no_search_for_cycles()
 def _run(
-    job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, verify_plan: Verify, show_status: Status
+    job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, to_verify: PieceCaller, show_status: Status
 ) -> PlanSummary:
     require_possible_figures(job.snapshot)
     listed, snapshot = read_brokers(job.snapshot), SnapshotToPlan(caller)
@@ -130,7 +128,7 @@ def _run(
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
-        violations = verify_plan(writer.hidden)
+        violations = verify(to_verify, job.snapshot, writer.hidden)
         if violations:
             raise JobFailed(
                 f"the plan breaks rules and was deleted. This is a defect of kafka-reassign-rpc: "

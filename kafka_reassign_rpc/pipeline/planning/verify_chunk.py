@@ -2,7 +2,7 @@
 them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_rules
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
     Mask,
@@ -29,8 +28,9 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     whole,
     widened,
 )
+from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_rules
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_files import ENTRIES
+from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
 from kafka_reassign_rpc.pipeline.planning.verify_racks import copies_across_racks, rack_losses
 from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
@@ -44,8 +44,13 @@ from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     loads_of,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, above_even
+from kafka_reassign_rpc.pipeline.plans import plan_directory
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA, MOVES_SCHEMA
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import parquet_source
 
 SENTENCES = {
     "forgotten": "what the goal concerns moves, or is left out with a reason",
@@ -59,18 +64,17 @@ SENTENCES = {
 
 
 class Said(NamedTuple):
-    """Tables of the same partitions. `forward`, `back`: entries of batch and rollback files."""
+    """Tables of the same partitions, or their sources. `forward`, `back`: entries of batch and rollback files."""
 
-    partitions: pa.Table
-    moves: pa.Table
-    left_out: pa.Table
-    forward: pa.Table
-    back: pa.Table
+    partitions: Any
+    moves: Any
+    left_out: Any
+    forward: Any
+    back: Any
 
 
 SEARCHED = 10_000
 """Partitions for which room is searched at a time, on each broker."""
-SCHEMAS = Said(PARTITIONS, MOVES_SCHEMA, LEFT_OUT_SCHEMA, ENTRIES, ENTRIES)
 
 
 class Entries(NamedTuple):
@@ -346,10 +350,21 @@ class Chunk:
         self.found.topics_after.update(above_even(pieces, after, self._facts.topic_shares))
 
 
-def check_chunk(said: Said, facts: PlanFacts) -> CheckedRows:
-    return Chunk(said, facts).check()
+def sources_of(path: StorePath, plan: StorePath) -> Said:
+    """Where `Said` comes from."""
+    return Said(
+        parquet_source(snapshot_files.table_path(path, "partitions"), PARTITIONS),
+        parquet_source(plan / plan_directory.MOVES, MOVES_SCHEMA),
+        parquet_source(plan / plan_directory.LEFT_OUT, LEFT_OUT_SCHEMA),
+        entries_of(plan, BATCHES),
+        entries_of(plan, ROLLBACK),
+    )
 
 
-def check_room(said: Said, given: tuple[PlanFacts, Mapping[int, int | None]]) -> CheckedRows:
+def check_chunk(said: Sequence[pa.Table], facts: PlanFacts) -> CheckedRows:
+    return Chunk(Said._make(said), facts).check()
+
+
+def check_room(said: Sequence[pa.Table], given: tuple[PlanFacts, Mapping[int, int | None]]) -> CheckedRows:
     facts, rooms = given
-    return Chunk(said, facts).check_room(rooms)
+    return Chunk(Said._make(said), facts).check_room(rooms)

@@ -1,13 +1,14 @@
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
-from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
-from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
+from kafka_reassign_rpc.pipeline.topic_pieces import Source
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 _NUMBER = re.compile(r"-(\d{1,9})\.json$")
@@ -45,28 +46,38 @@ class _File(msgspec.Struct):
     version: _Int32 | None = None
 
 
-class ReadFiles(NamedTuple):
-    """`odd` names files that no tool would take, or with ids of topics of which they have no partition."""
-
-    entries: pa.Table
-    odd: list[RuleViolation]
+FAULTS = pa.schema([(name, pa.string()) for name in ("topic", "rule", "name", "detail")] + [("partition", pa.int32())])
+"""Of files that no tool would take, or with ids of topics of which they have no partition."""
 
 
-def read_files(plan: StorePath, directory: str) -> ReadFiles:
-    files = [file for file in matching(plan / directory, "*") if not file.name.startswith("_")]
-    read = [decoded(file.name, file.read_bytes(), directory) for file in files]
-    tables = [one.entries for one in read]
-    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), [fault for one in read for fault in one.odd])
+def entries_of(plan: StorePath, directory: str) -> Source:
+    def read(path: str, content: bytes) -> pa.Table:
+        number = _NUMBER.search(path)
+        return _entries(_decoded(content), int(number[1]) if number else None, last_first=directory == ROLLBACK)
+
+    return Source([plan / directory], ENTRIES, read, "*")
 
 
-def decoded(name: str, content: bytes, directory: str) -> ReadFiles:
+def faults_of_files(plan: StorePath) -> list[Source]:
+    return [Source([plan / directory], FAULTS, _faults_in, "*") for directory in (BATCHES, ROLLBACK)]
+
+
+def named_faults(tables: Sequence[pa.Table], _: None) -> list[list[RuleViolation]]:
+    """By directory."""
+    return [[RuleViolation(row["rule"], row["name"], row["detail"]) for row in one.to_pylist()] for one in tables]
+
+
+def _faults_in(path: str, content: bytes) -> pa.Table:
+    found = _faults(path.rpartition("/")[2], _decoded(content))
+    rows = [{"topic": "", "partition": 0, **one._asdict()} for one in found]
+    return pa.Table.from_pylist(rows, FAULTS)
+
+
+def _decoded(content: bytes) -> _File:
     try:
-        file = msgspec.json.decode(content, type=_File)
+        return msgspec.json.decode(content, type=_File)
     except NO_JSON:
-        file = _File()  # it has no version, so it is odd
-    number = _NUMBER.search(name)
-    entries = _entries(file, int(number[1]) if number else None, last_first=directory == ROLLBACK)
-    return ReadFiles(entries, list(_faults(name, file)))
+        return _File()  # it has no version, so it is odd
 
 
 def _faults(name: str, content: _File) -> Iterator[RuleViolation]:

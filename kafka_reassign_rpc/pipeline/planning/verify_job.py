@@ -1,18 +1,17 @@
 """The verify job: chunks of plan and snapshot are judged by whoever has them, their sums here."""
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain
 
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_rules
-from kafka_reassign_rpc.pipeline.planning.verify_callers import SaidHere, SaidOnSpark, VerifyCaller
-from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room
+from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room, sources_of
 from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation, first_of_each
 from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
+from kafka_reassign_rpc.pipeline.planning.verify_files import faults_of_files, named_faults
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
     BrokerSpace,
@@ -32,10 +31,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller
 
 _OF_LEFT_OUT = 10
 """Of a partition that is left out the summary has the bytes of one replica; it may have several to place."""
@@ -59,19 +55,42 @@ SENTENCES = {
 """What each rule says, by its name."""
 
 
-def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:
+def rows_to_verify(path: StorePath, summary: PlanSummary) -> int:
+    return max(summary.moves, snapshot_files.count_partitions(path))
+
+
+def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViolation]:
     """The rules that the plan breaks: the first rows of each, and how many more. Raises BadInput for
     unreadable files.
     """
     summary = checked_summary(path, plan)
-    rows = max(summary.moves, snapshot_files.count_partitions(path))
-    return _verify(SaidOnSpark(spark, path, plan, rows), path, summary)
-
-
-def verify_here(path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """The same, in this process."""
-    summary = checked_summary(path, plan)
-    return _verify(SaidHere(path, plan), path, summary)
+    listed = [
+        ListedBroker(
+            row["broker"], row["rack"], row["live"], bool(row["cordoned"]), row["capacity_bytes"], row["free_bytes"]
+        )
+        for row in read_broker_rows(path)
+    ]
+    said, sums = sources_of(path, plan), SnapshotSums()
+    for of_some in call([said.partitions], _sums, None):
+        sums.add(of_some)
+    facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
+    spaces = broker_spaces(path, summary.requested.headroom)
+    allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
+    facts = facts._replace(roomy=_roomy(allowed, facts, summary))
+    checked = _together(call(said, check_chunk, facts))
+    if checked.no_room:
+        rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
+        checked.add(_together(call(said, check_room, (facts, rooms))))
+    found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
+    full = overfull_brokers(spaces, checked.arriving)
+    found += [RuleViolation("capacity", f"broker {broker}", why) for broker, why in full]
+    found += brokers_over_limits(checked.brokers, summary.requested)
+    found += faults_of_batches(checked.batches, summary)
+    odd = zip(*call(faults_of_files(plan), named_faults, None), strict=True)
+    found += [fault for of_one in odd for fault in sorted(chain.from_iterable(of_one), key=lambda one: one.name)]
+    found += faults_of_topics(checked, summary)
+    found += faults_of_figures(sums, checked, listed, facts, summary)
+    return first_of_each(found)
 
 
 def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
@@ -82,37 +101,8 @@ def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
     return summary
 
 
-def _verify(said: VerifyCaller, path: StorePath, summary: PlanSummary) -> list[RuleViolation]:
-    listed = [
-        ListedBroker(
-            row["broker"], row["rack"], row["live"], bool(row["cordoned"]), row["capacity_bytes"], row["free_bytes"]
-        )
-        for row in read_broker_rows(path)
-    ]
-    sums = SnapshotSums()
-    for of_some in said.of_snapshot(_sums):
-        sums.add(of_some)
-    facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
-    spaces = broker_spaces(path, summary.requested.headroom)
-    allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
-    facts = facts._replace(roomy=_roomy(allowed, facts, summary))
-    checked = _together(said.of_all(check_chunk, facts))
-    if checked.no_room:
-        rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
-        checked.add(_together(said.of_all(check_room, (facts, rooms))))
-    found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
-    full = overfull_brokers(spaces, checked.arriving)
-    found += [RuleViolation("capacity", f"broker {broker}", why) for broker, why in full]
-    found += brokers_over_limits(checked.brokers, summary.requested)
-    found += faults_of_batches(checked.batches, summary)
-    found += said.odd_files()
-    found += faults_of_topics(checked, summary)
-    found += faults_of_figures(sums, checked, listed, facts, summary)
-    return first_of_each(found)
-
-
-def _sums(partitions: pa.Table) -> SnapshotSums:
-    return SnapshotRows(partitions).sums()
+def _sums(tables: Sequence[pa.Table], _: None) -> SnapshotSums:
+    return SnapshotRows(tables[0]).sums()
 
 
 def _together(found: list[CheckedRows]) -> CheckedRows:

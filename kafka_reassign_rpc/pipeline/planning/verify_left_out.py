@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
     Mask,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
     Mask,

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
     Mask,

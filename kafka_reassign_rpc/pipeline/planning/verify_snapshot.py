@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
+from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
     Mask,

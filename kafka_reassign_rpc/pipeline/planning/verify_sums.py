@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import Ints, Mask, flat, grouped
+from kafka_reassign_rpc.pipeline.broker_lists import Ints, Mask, flat, grouped
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, RuleViolation
 
 

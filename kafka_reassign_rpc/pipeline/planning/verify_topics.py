@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.verify_arrays import NOBODY, Ints, flat, grouped, looked_up
+from kafka_reassign_rpc.pipeline.broker_lists import NOBODY, Ints, flat, grouped, looked_up
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures

@@ -1,7 +1,9 @@
+from collections import Counter
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
@@ -16,14 +18,14 @@ _POINTS = 80
 """The plot of moves in flight shows the most of each such stretch of time."""
 
 
-def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
+def history_page(moves: pa.Table, shown: Mapping[str, TableExcerpt]) -> str:
     """`shown`: the first rows of each table."""
-    bounds = moves.agg(F.min("started"), F.max(F.coalesce("ended", "started")), F.count("*")).first()
-    assert bounds is not None
-    start, end, count = bounds
+    start = pc.min(moves["started"]).as_py()
+    end = pc.max(pc.coalesce(moves["ended"], moves["started"])).as_py()
+    count = len(moves)
     span = f"from {utc_time(start)} to {utc_time(end)} UTC" if start is not None else "none of them started"
     page = HtmlPage("History of moves", f"{count:,} move{plural(count)}, {span}")
-    by_outcome = {row["outcome"]: row["n"] for row in moves.groupBy("outcome").agg(F.count("*").alias("n")).collect()}
+    by_outcome = Counter(moves["outcome"].to_pylist())
     order = ("completed", "cancelled", "moving", "stalled", "waiting", "withdrawn")
     page.tiles([(f"{by_outcome[name]:,}", name) for name in order if name in by_outcome])
     if start is not None:
@@ -50,37 +52,29 @@ def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
     return page.html()
 
 
-def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
+def in_flight(moves: pa.Table, start: int, end: int) -> tuple[list[float], list[float]]:
     """Times (ms) of `_POINTS` stretches, and the most moves in flight at once in each. A move that ends and one that
     starts in the same ms are not in flight at once.
     """
     step = max(1, -(-(end - start + 1) // _POINTS))
-    changes = (
-        moves.where("started is not null")
-        .select(F.explode(F.array(
-            F.struct(F.col("started").alias("at"), F.lit(1).alias("change")),
-            F.struct(F.col("ended").alias("at"), F.lit(-1).alias("change")),
-        )).alias("one"))
-        .where("one.at is not null")
-        .groupBy(F.greatest("one.at", F.lit(start)).alias("at"))  # the clock of another server may be behind
-        .agg(F.sum("one.change").alias("change"))
-        .withColumn("stretch", F.floor((F.col("at") - start) / step))
-    )  # fmt: skip
-    so_far = F.sum("change").over(Window.partitionBy("stretch").orderBy("at"))
-    rows = changes.withColumn("so_far", so_far).groupBy("stretch").agg(F.sum("change"), F.max("so_far")).collect()
-    by_stretch = {int(stretch): (int(change), int(most)) for stretch, change, most in rows}
-    times, counts, running = [], [], 0
-    for stretch in range((end - start) // step + 1):
-        change, most = by_stretch.get(stretch, (0, 0))
-        times.append(float(start + stretch * step))
-        counts.append(float(running + max(0, most)))
-        running += change
-    return [*times, float(end)], [*counts, float(running)]
+    of_moves = moves.filter(pc.is_valid(moves["started"]))
+    began, over = (np.asarray(of_moves[name].drop_null()) for name in ("started", "ended"))
+    at, codes = np.unique(np.maximum(np.concatenate([began, over]), start), return_inverse=True)
+    # the clock of another server may be behind
+    change = np.bincount(codes[: len(began)], minlength=len(at)) - np.bincount(codes[len(began) :], minlength=len(at))
+    after = change.cumsum()
+    stretch, times = (at - start) // step, range((end - start) // step + 1)
+    first = np.searchsorted(stretch, times)
+    before = np.concatenate([[0], after])[first]
+    counts = [
+        float(max([running, *after[place:last].tolist()]))
+        for place, last, running in zip(first, [*first[1:], len(at)], before.tolist(), strict=True)
+    ]
+    return [*(float(start + one * step) for one in times), float(end)], [*counts, float(after[-1])]
 
 
-def _durations(moves: DataFrame) -> list[tuple[str, int]]:
+def _durations(moves: pa.Table) -> list[tuple[str, int]]:
     """Moves that took up to 1 s, 2 s, 4 s, …"""
-    doubled = F.ceil(F.log2(F.greatest(F.col("seconds"), F.lit(1.0)))).alias("power")
-    rows = moves.where("seconds is not null").groupBy(doubled).agg(F.count("*").alias("n")).orderBy("power").collect()
-    found = {int(row["power"]): int(row["n"]) for row in rows}
+    seconds = np.asarray(moves["seconds"].drop_null())
+    found = Counter(np.ceil(np.log2(np.maximum(seconds, 1.0))).astype(int).tolist())
     return [(duration(2**power), found.get(power, 0)) for power in range(min(found), max(found) + 1)] if found else []

@@ -1,10 +1,10 @@
 """The result tables of a job as text and as JSON, and how texts and pages write their cells."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from pyspark.sql import DataFrame
+import pyarrow as pa
 
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
@@ -18,12 +18,6 @@ LONGEST_CELL = 40
 """In characters: a reason may have a thousand."""
 
 
-ShowStatus = Callable[[str], None]
-
-
-def quiet(_: str) -> None: ...
-
-
 class TableExcerpt(NamedTuple):
     """The first rows of a table, and its number of rows."""
 
@@ -32,25 +26,17 @@ class TableExcerpt(NamedTuple):
     total: int
 
 
-def excerpt(frame: DataFrame, rows: int = EXCERPT_ROWS) -> TableExcerpt:
-    """Counts rows only if there are more than these."""
-    first = [tuple(row) for row in frame.limit(rows + 1).collect()]
-    count = len(first) if len(first) <= rows else frame.count()
-    return TableExcerpt(frame.columns, first[:rows], count)
+def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches(10_000):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def excerpt(table: pa.Table, rows: int = EXCERPT_ROWS) -> TableExcerpt:
+    return TableExcerpt(table.column_names, [*rows_of(table.slice(0, rows))], len(table))
 
 
 def first_rows(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> TableExcerpt:
     return TableExcerpt(columns, rows[:EXCERPT_ROWS], len(rows))
-
-
-def excerpts(
-    frames: Mapping[str, DataFrame], names: Collection[str], show_status: ShowStatus = quiet
-) -> dict[str, TableExcerpt]:
-    found = {}
-    for number, name in enumerate(names, 1):
-        show_status(f"reading table {number} of {len(names)}: {name.replace('_', ' ')}")
-        found[name] = excerpt(frames[name])
-    return found
 
 
 def text_lines(name: str, table: TableExcerpt, *, empty: str, width: int | None = None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 import pyarrow as pa
@@ -30,13 +30,9 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     VERSION,
     SnapshotMeta,
 )
-from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, spark_uri, write_file
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, write_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.secrecy import told_path
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 _AGAIN = f"copy or export the snapshot again (who changes a table on purpose takes its rows out of {META})"
 
@@ -180,53 +176,3 @@ def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]
 
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
     return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
-
-
-def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
-    """Call `check` first: Spark finds a bad file late and reports it at length."""
-    schema = parquet_files.spark_schema(TABLES[table])
-    return parquet_files.spark_reader(spark).schema(schema).parquet(spark_uri(table_path(path, table)))
-
-
-def whole_files(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
-    """For `parquet_files.table_in`: to read rows and hand them over one by one takes Java four times the CPU. Call
-    `check` first.
-    """
-    return parquet_files.whole_files(spark, spark_uri(table_path(path, table)), "*.parquet")
-
-
-def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """`at` is the time of each row's snapshot; all are in one directory."""
-    from pyspark.sql import functions as f
-
-    paths = [spark_uri(table_path(path, table)) for path in metas]
-    rows = parquet_files.spark_reader(spark).schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
-    if len(metas) == 1:
-        (meta,) = metas.values()
-        return rows.withColumn("at", f.lit(meta.at).cast("bigint"))
-    depth = -2 if FILES[table].endswith(".parquet") else -3  # a file of the snapshot, or one in a directory of it
-    in_uri = f.element_at(f.split(f.input_file_name(), "/"), depth)
-    name = f.url_decode(f.regexp_replace(in_uri, r"\+", "%2B"))
-    # From Arrow: plain rows would start a Python worker
-    taken = {"snapshot": [path.name for path in metas], "at": [meta.at for meta in metas.values()]}
-    times = spark.createDataFrame(pa.table(taken, pa.schema([("snapshot", pa.string()), ("at", pa.int64())])))
-    return rows.withColumn("snapshot", name).join(f.broadcast(times), "snapshot").drop("snapshot")
-
-
-def require_once(partitions: "DataFrame", metas: Mapping[StorePath, SnapshotMeta]) -> None:
-    """Raises BadInput for a partition that stands twice in a snapshot: it would count twice. `partitions` has `at`."""
-    order = "at", "topic", "partition"
-    twice = partitions.groupBy(*order).count().where("count > 1").orderBy(*order).limit(1)
-    for row in twice.collect():
-        [path] = (path for path, meta in metas.items() if meta.at == row["at"])
-        name = f"{row['topic']}-{row['partition']}"
-        raise BadInput(f"{table_path(path, 'partitions')}: {name} occurs twice: export the snapshot again")
-
-
-def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """Read by this process: for few rows Spark's way to a file takes longest. Raises BadInput."""
-    tables = []
-    for path, meta in metas.items():
-        one = parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])
-        tables.append(one.append_column("at", pa.array([meta.at] * len(one), pa.int64())))
-    return spark.createDataFrame(pa.concat_tables(tables))

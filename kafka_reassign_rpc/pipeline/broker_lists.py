@@ -1,6 +1,6 @@
 """Lists of brokers as arrays, a row for each."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,12 @@ def taken(column: Ints, rows: Ints) -> Ints:
 def listed(row: Ints) -> list[int]:
     found: list[int] = row[row != NOBODY].tolist()
     return found
+
+
+def as_lists(table: Ints, of: Callable[[Ints], pa.Array] = lambda ids: pa.array(ids, pa.int32())) -> pa.ListArray:
+    """`table` without gaps before brokers; `of` makes values of all that are in it."""
+    ends = np.concatenate([np.zeros(1, np.int64), sizes(table).cumsum()])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), of(table[table != NOBODY]))
 
 
 def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:

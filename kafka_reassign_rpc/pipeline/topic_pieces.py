@@ -1,0 +1,133 @@
+"""Functions of what several tables say of the same partitions, and who calls them: this process with all rows at once
+(`--master none`), or tasks of Spark with pieces of topics. Nothing else differs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline.arrow_tasks import (
+    answer_row,
+    cell,
+    cells_of,
+    collected,
+    mapped,
+    rows_to_cell,
+    tasks_for,
+    to_table,
+)
+from kafka_reassign_rpc.pipeline.parquet_files import table_in, whole_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
+from kafka_reassign_rpc.planner.columns.partition_columns import random_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+_PARTS = "part int, number int, rows binary"
+PIECE_PARTITIONS = 5000
+"""A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
+
+
+class Source(NamedTuple):
+    """Files, in directories or by themselves. `read` makes rows by `schema` of the name and the content of one; rows
+    have a topic and a partition.
+    """
+
+    places: Sequence[StorePath]
+    schema: pa.Schema
+    read: Callable[[str, bytes], pa.Table]
+    names: str = "*.parquet"
+
+
+def parquet_source(path: StorePath, schema: pa.Schema) -> Source:
+    return Source([path], schema, partial(table_in, schema=schema))
+
+
+class PieceCaller(Protocol):
+    def __call__(
+        self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A, /
+    ) -> list[T]:
+        """At least one answer, in any order. `function` gets a table for each source: all that they say of some
+        topics, or of pieces of them.
+        """
+
+
+class CallHere:
+    """Keeps what it has read."""
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[tuple[StorePath, ...], str], pa.Table] = {}
+
+    def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
+        return [function([self._table(one) for one in sources], given)]
+
+    def _table(self, source: Source) -> pa.Table:
+        key = (tuple(source.places), source.schema.to_string())
+        if key not in self._read:
+            files = (file for place in source.places for file in _files(place, source.names))
+            read = (source.read(str(file), file.read_bytes()) for file in files)
+            self._read[key] = pa.concat_tables([source.schema.empty_table(), *read])
+        return self._read[key]
+
+
+class CallOnSpark:
+    def __init__(self, spark: "SparkSession", rows: int) -> None:
+        self.spark, self._tasks = spark, tasks_for(spark, rows)
+
+    def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
+        tasks, empty = self._tasks, [one.schema.empty_table() for one in sources]
+
+        def parts(number: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+            def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for name, content in cells_of(batches):
+                    for part, rows in divided(sources[number].read(name, content), tasks):
+                        places = (pa.array([one], pa.int32()) for one in (part, number))
+                        yield pa.record_batch([*places, cell(rows_to_cell(rows))], ["part", "number", "rows"])
+
+            return of_task
+
+        def of_piece(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            tables = [[one] for one in empty]
+            for _, number, rows in cells_of(batches):
+                tables[number].append(to_table(rows))
+            yield answer_row(function([pa.concat_tables(of) for of in tables], given))
+
+        read = [
+            mapped(whole_files(self.spark, [*map(spark_uri, one.places)], one.names), parts(number), _PARTS)
+            for number, one in enumerate(sources)
+            if one.places
+        ]
+        rows = reduce(lambda one, other: one.union(other), read)
+        return collected(mapped(rows.repartitionById(tasks, "part") if tasks > 1 else rows.coalesce(1), of_piece))
+
+
+def _files(place: StorePath, names: str) -> Iterator[StorePath]:
+    """As Spark lists them."""
+    inside = [place] if place.is_file() else matching(place, names)
+    return (file for file in inside if not file.name.startswith(("_", ".")))
+
+
+def divided(table: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
+    """The part of each piece depends on its name alone, so that pieces of several files come together. What has no
+    topic is a piece.
+    """
+    if not len(table):
+        return
+    encoded = table["topic"].fill_null("").combine_chunks().dictionary_encode()
+    of_names = np.array([crc32(name.encode()) for name in encoded.dictionary.to_pylist()], np.uint64) << np.uint64(32)
+    pieces = np.asarray(table["partition"].fill_null(-1)).astype(np.int64) // PIECE_PARTITIONS
+    keys = of_names[np.asarray(encoded.indices)] | (pieces.astype(np.uint64) & np.uint64(2**32 - 1))
+    chosen = (random_columns(keys, 0) % np.uint64(parts)).astype(np.int64)
+    rows = np.argsort(chosen, kind="stable")
+    taken, bounds = table.take(pa.array(rows)), np.searchsorted(chosen[rows], np.arange(parts + 1)).tolist()
+    for part, (first, end) in enumerate(pairwise(bounds)):
+        if end > first:
+            yield part, taken.slice(first, end - first)
