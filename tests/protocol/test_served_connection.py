@@ -471,8 +471,10 @@ def test_sv_6_a_large_frame_is_parsed_in_slices_to_the_same_request_or_refusal()
         expected = connection.parse(sent[4:])
         assert type(found) is type(expected)
         if isinstance(expected, Refusal):
+            assert isinstance(found, Refusal)
             assert (type(found.error), str(found.error)) == (type(expected.error), str(expected.error))
         else:
+            assert isinstance(found, DecodedRequest)
             assert found.header == expected.header
 
 

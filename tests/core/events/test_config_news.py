@@ -28,5 +28,6 @@ def test_hm_7_values_that_may_be_secrets_are_hidden() -> None:
 def test_dh_8_of_many_changes_a_few_are_shown_and_the_others_counted() -> None:
     event = config_changed("all", {}, {f"x{number}.{'n' * 2 * LONGEST}": "v" for number in range(SHOWN + 4)})
     assert event is not None
+    assert event.reason is not None
     assert event.reason.endswith(" and 4 more")
     assert len(event.reason) < (SHOWN + 1) * 2 * LONGEST

@@ -3,14 +3,9 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import (
-    CLUSTER,
-    REPAIRS,
-    WINDOW,
     MovesInFlight,
     makes_room,
     partitions_to_measure,
-    receiving,
-    sending,
     weight,
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -19,6 +14,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import CLUSTER, REPAIRS, WINDOW, receiving, sending
 from tests.core.build import TOPIC, cluster, moving, not_moving, write
 from tests.core.queue.queue_rounds import queued, through
 
