@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.phases.phases import would_never_end
+from kafka_reassign_rpc.core.phases.phases import would_go_astray
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
@@ -86,7 +86,7 @@ def adopted(partition: Partition) -> MoveRecord:
 def as_started(partition: Partition, record: MoveRecord) -> Partition:
     """As the cluster lists it after the Alter (ReplicationControlManager, PartitionReassignmentReplicas)."""
     seen, target = SeenPartition(partition.replicas, partition.adding, partition.removing), record.terms.target
-    is_cancelled_first = would_never_end(seen, target)
+    is_cancelled_first = would_go_astray(seen, target)
     present: Replicas = without(seen.replicas, seen.adding) if is_cancelled_first else seen.replicas
     adding = tuple(sorted(without(target, present))) or (() if is_cancelled_first else seen.adding)
     removing = tuple(sorted(without(present, target)))

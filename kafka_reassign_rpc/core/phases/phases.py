@@ -160,7 +160,7 @@ def first_act(before: Partition, record: MoveRecord) -> Act:
     if not is_sure or record.phase not in (Phase.START, Phase.CANCEL):
         return Act.NOTHING
     seen = SeenPartition(before.replicas, before.adding, before.removing)
-    cancels = record.phase is Phase.CANCEL or would_never_end(seen, record.terms.target)
+    cancels = record.phase is Phase.CANCEL or would_go_astray(seen, record.terms.target)
     return Act.CANCEL if cancels else Act.SEND
 
 
@@ -197,7 +197,7 @@ def next_step(
         return Step(_sent_again(record), Act.CANCEL)
     if then.act is Act.RESTORE and no_restore:
         return Step(None, outcome=Outcome.CANCELLED, reason=f"the replicas stay {list(seen.replicas)}: {no_restore}")
-    if then.act is Act.SEND and found in IN_FLIGHT and would_never_end(seen, record.terms.target):
+    if then.act is Act.SEND and found in IN_FLIGHT and would_go_astray(seen, record.terms.target):
         return Step(_next_record(record, seen, found, then), Act.CANCEL)
     return Step(_next_record(record, seen, found, then), then.act)
 
@@ -254,10 +254,15 @@ def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:
     return ""
 
 
-def would_never_end(seen: SeenPartition, target: Replicas) -> bool:
-    """Whether an Alter to this target would leave a replica both adding and removing. KRaft replaces the adding
-    replicas of a move in flight only by others; so a target that drops some and adds none is sent after a cancel."""
-    return not set(seen.adding) <= set(target) and set(target) <= set(seen.replicas)
+def would_go_astray(seen: SeenPartition, target: Replicas) -> bool:
+    """Whether an Alter to this target would not lead there while this move is in flight: it is sent after a cancel.
+
+    KRaft replaces adding replicas of the move in flight only by others, and so the removing ones. Where the target adds
+    none and drops some of the former, these would be both adding and removing, and the move would never end. Where it
+    removes none, the former ones are removed although it has them.
+    """
+    adds, removes = not set(target) <= set(seen.replicas), not set(seen.replicas) <= set(target)
+    return (not adds and not set(seen.adding) <= set(target)) or (bool(seen.removing) and not removes)
 
 
 def after_refusal(record: MoveRecord, error: KafkaError) -> Step:

@@ -29,8 +29,8 @@ class KRaftPartition:
             return InvalidReplicaAssignment("cordoned")
         replicas = self.at.replicas
         removing = tuple(sorted(set(replicas) - set(target)))
-        adding = tuple(sorted(set(target) - set(replicas))) or self.at.adding
-        after = SeenPartition(target + removing, adding, removing)
+        adding = tuple(sorted(set(target) - set(replicas)))
+        after = SeenPartition(target + removing, adding or self.at.adding, removing or self.at.removing)
         if after != self.at:
             self._put(after)
             self._complete()
