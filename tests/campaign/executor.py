@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import ModuleType
 
 from . import broker_steps, edit_steps, mistake_steps, night_steps, server_steps, topic_steps
-from .site import Site
 from .steps import HARMFUL, KINDS, Step
 
 CALM = frozenset(name for name, kind in KINDS.items() if kind.calm)
@@ -18,17 +18,18 @@ STEP_S = 900.0
 _PLACES = (broker_steps, server_steps, topic_steps, night_steps, edit_steps, mistake_steps)
 
 
-def _function(kind: str) -> Callable[..., Awaitable[str]]:
-    found: Callable[..., Awaitable[str]] | None = next(
-        (vars(place)[kind] for place in _PLACES if kind in vars(place)), None
-    )
-    if found is None:
-        raise LookupError(f"no module of _PLACES has a function for the step {kind}")
+Function = Callable[..., Awaitable[str]]
+
+
+def functions_in(places: Collection[ModuleType], kinds: Iterable[str]) -> Mapping[str, Function]:
+    """For each kind the function of that name: it gets the site and what was drawn, and says how it ended."""
+    found = {kind: vars(place)[kind] for kind in kinds for place in places if kind in vars(place)}
+    if missing := set(kinds) - found.keys():
+        raise LookupError(f"none of these modules has a function for the steps {sorted(missing)}")
     return found
 
 
-FUNCTIONS: Mapping[str, Callable[..., Awaitable[str]]] = {kind: _function(kind) for kind in KINDS}
-"""For each kind the function of that name: it gets the site and what was drawn, and says how it ended."""
+FUNCTIONS = functions_in(_PLACES, KINDS)
 
 
 class StepFailed(Exception):
@@ -75,9 +76,7 @@ class Peace:
 class Executor:
     """`say` prints a line. `done`: how often each kind was carried out."""
 
-    def __init__(
-        self, site: Site, say: Callable[[str], None], functions: Mapping[str, Callable[..., Awaitable[str]]] = FUNCTIONS
-    ) -> None:
+    def __init__(self, site: object, say: Callable[[str], None], functions: Mapping[str, Function] = FUNCTIONS) -> None:
         self._site = site
         self._say = say
         self._functions = functions

@@ -63,20 +63,25 @@ def plan(seed: int, seconds: float, off: Collection[str] = (), *, upgrade: bool 
     upgrade   whether the brokers begin with an older version and are upgraded one after the other
     """
     lanes: dict[str, Iterator[Drawn]] = {
-        BROKERS: _brokers(_numbers(seed, BROKERS), off, _upgrades(seconds) if upgrade else []),
-        SERVERS: _servers(_numbers(seed, SERVERS), off),
-        ZOOKEEPER: _zookeeper(_numbers(seed, ZOOKEEPER), off),
-        READERS: _readers(_numbers(seed, READERS), off),
+        BROKERS: _brokers(numbers_of(seed, BROKERS), off, _upgrades(seconds) if upgrade else []),
+        SERVERS: _servers(numbers_of(seed, SERVERS), off),
+        ZOOKEEPER: _zookeeper(numbers_of(seed, ZOOKEEPER), off),
+        READERS: _readers(numbers_of(seed, READERS), off),
     }
-    kept = _numbers(seed, "kept").choice(list(TOPICS))  # else most campaigns would have nothing that a group must have
+    kept = numbers_of(seed, "kept").choice(list(TOPICS))  # else most campaigns have nothing that a group must read
     for topic in TOPICS:
-        lanes[topic] = _topic(_numbers(seed, topic), topic, (*off, "delete_topic") if topic == kept else off)
-    lanes[ONE_ACK] = _one_ack(_numbers(seed, ONE_ACK), ONE_ACK, off)
+        lanes[topic] = _topic(numbers_of(seed, topic), topic, (*off, "delete_topic") if topic == kept else off)
+    lanes[ONE_ACK] = _one_ack(numbers_of(seed, ONE_ACK), ONE_ACK, off)
     for topic, partitions in INTERNAL_TOPICS.items():
-        lanes[topic] = _internal(_numbers(seed, topic), topic, partitions, off)
+        lanes[topic] = _internal(numbers_of(seed, topic), topic, partitions, off)
+    return in_order(seed, seconds, lanes)
+
+
+def in_order(seed: int, seconds: float, lanes: Mapping[str, Iterator[Drawn]]) -> list[Step]:
+    """The steps of all lanes that begin in this time."""
     steps: list[Step] = []
     for lane, drawn in lanes.items():
-        at = 0.0 if lane in PRODUCERS else FIRST_HARM_S + _numbers(seed, f"{lane} begins").uniform(0, 4)
+        at = 0.0 if lane in PRODUCERS else FIRST_HARM_S + numbers_of(seed, f"{lane} begins").uniform(0, 4)
         for kind, arguments, rest in drawn:
             if at >= seconds:
                 break
@@ -85,22 +90,22 @@ def plan(seed: int, seconds: float, off: Collection[str] = (), *, upgrade: bool 
     return sorted(steps, key=lambda step: (step.at, step.lane))
 
 
-def _numbers(seed: int, lane: str) -> random.Random:
+def numbers_of(seed: int, lane: str) -> random.Random:
     return random.Random(f"{seed}/{lane}")
 
 
-def _kinds(lane: str, off: Collection[str]) -> dict[str, Kind]:
-    return {name: kind for name, kind in KINDS.items() if kind.lane == lane and kind.weight and name not in off}
+def kinds_of(lane: str, off: Collection[str], all_kinds: Mapping[str, Kind] = KINDS) -> dict[str, Kind]:
+    return {name: kind for name, kind in all_kinds.items() if kind.lane == lane and kind.weight and name not in off}
 
 
-def _draws(numbers: random.Random, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind]]:
+def draws(numbers: random.Random, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind]]:
     """Endless choices among the kinds; none where there is no kind."""
     while kinds:
         (name,) = numbers.choices(list(kinds), [kind.weight for kind in kinds.values()])
         yield name, kinds[name]
 
 
-def _time(numbers: random.Random, least: float, most: float) -> float:
+def between(numbers: random.Random, least: float, most: float) -> float:
     return round(numbers.uniform(least, most), 1)
 
 
@@ -114,14 +119,14 @@ def _brokers(
     numbers: random.Random, off: Collection[str], upgrades: Sequence[tuple[float, str, int]]
 ) -> Iterator[Drawn]:
     at, left = 0.0, deque(upgrades)
-    for name, kind in _draws(numbers, _kinds(BROKERS, off)):
+    for name, kind in draws(numbers, kinds_of(BROKERS, off)):
         while left and at >= left[0][0]:
             _, upgrading, upgraded = left.popleft()
             rest = KINDS[upgrading].takes + 1
             yield upgrading, {"broker": upgraded, "away": 0.0}, rest
             at += rest
         broker = numbers.choice(BROKER_IDS)
-        away = _time(numbers, 0, 8)
+        away = between(numbers, 0, 8)
         arguments: dict[str, Any] = {"broker": broker, "away": away}
         if name == "freeze_broker":
             away += 1  # up to 9 s: below and above the session's timeout
@@ -137,54 +142,57 @@ def _brokers(
         elif name == "bad_defaults":
             row = numbers.choice(list(BAD_DEFAULTS))
             arguments |= {"server": numbers.choice(SERVER_NAMES), "row": row}
-        rest = kind.takes + away + _time(numbers, 1, 8)
+        rest = kind.takes + away + between(numbers, 1, 8)
         yield name, arguments, rest
         at += rest
 
 
 def _servers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
-    for name, kind in _draws(numbers, _kinds(SERVERS, off)):
-        away = _time(numbers, 0.5, 5)
+    for name, kind in draws(numbers, kinds_of(SERVERS, off)):
+        away = between(numbers, 0.5, 5)
         arguments: dict[str, Any] = {"server": numbers.choice(SERVER_NAMES), "away": away}
         if name == "cut_server":
             arguments["how"] = numbers.choice(("reset", "silence", "mute", "refuse"))
         elif name == "cut_commits":
             arguments = {"away": away, "cuts": numbers.choices(list(WRITE_CUTS), k=numbers.randint(1, 12))}
         elif name == "hand_over":
-            away = _time(numbers, 2, 10)
+            away = between(numbers, 2, 10)
             arguments = {"away": away, "kill": numbers.random() < 0.5}
         elif name == "lower_epoch":
             arguments = {"away": away, "by": numbers.choice((1, 5, 50))}
-        yield name, arguments, kind.takes + away + _time(numbers, 2, 10)
+        yield name, arguments, kind.takes + away + between(numbers, 2, 10)
 
 
 def _zookeeper(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
-    for name, kind in _draws(numbers, _kinds(ZOOKEEPER, off)):
-        away = _time(numbers, 0, 4)
-        yield name, {"away": away}, kind.takes + away + _time(numbers, 15, 60)
+    for name, kind in draws(numbers, kinds_of(ZOOKEEPER, off)):
+        away = between(numbers, 0, 4)
+        yield name, {"away": away}, kind.takes + away + between(numbers, 15, 60)
 
 
 def _readers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
-    for name, kind in _draws(numbers, _kinds(READERS, off)):
-        away = _time(numbers, 0, 3)
-        yield name, {"member": numbers.choice(MEMBERS), "away": away}, kind.takes + away + _time(numbers, 5, 20)
+    for name, kind in draws(numbers, kinds_of(READERS, off)):
+        away = between(numbers, 0, 3)
+        yield name, {"member": numbers.choice(MEMBERS), "away": away}, kind.takes + away + between(numbers, 5, 20)
 
 
-def _replicas(numbers: random.Random) -> list[int]:
-    return numbers.sample(BROKER_IDS, numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS))
+def replicas(numbers: random.Random, brokers: Sequence[int] = BROKER_IDS) -> list[int]:
+    return numbers.sample(brokers, numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS))
 
 
-def _targets(numbers: random.Random, partitions: int) -> dict[int, list[int]]:
-    chosen = sorted(numbers.sample(range(partitions), numbers.randint(1, partitions)))
-    return {index: _replicas(numbers) for index in chosen}
+def targets(numbers: random.Random, partitions: int, brokers: Sequence[int] = BROKER_IDS) -> dict[int, list[int]]:
+    return {index: replicas(numbers, brokers) for index in some(numbers, partitions)}
+
+
+def some(numbers: random.Random, partitions: int) -> list[int]:
+    """At least one of these."""
+    return sorted(numbers.sample(range(partitions), numbers.randint(1, partitions)))
 
 
 def _movement(numbers: random.Random, name: str, topic: str, partitions: int) -> dict[str, Any]:
     """The arguments of a step that moves partitions or cancels moves."""
     if name in {"cancel", "elect_preferred"}:
-        chosen = numbers.sample(range(partitions), numbers.randint(1, partitions))
-        return {"topic": topic, "partitions": sorted(chosen)}
-    found: dict[str, Any] = {"topic": topic, "targets": _targets(numbers, partitions)}
+        return {"topic": topic, "partitions": some(numbers, partitions)}
+    found: dict[str, Any] = {"topic": topic, "targets": targets(numbers, partitions)}
     if name == "move_with_lease":
         found["rate"] = numbers.choice(RATES)
     elif name == "request_moves":
@@ -194,30 +202,30 @@ def _movement(numbers: random.Random, name: str, topic: str, partitions: int) ->
 
 def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
     incarnations = itertools.count()
-    possible = _kinds(TOPIC, off)
+    possible = kinds_of(TOPIC, off)
     kinds = dict(possible)
 
     def create(partitions: int) -> Drawn:
         # Kafka creates all partitions with the same number of replicas.
         factor = numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS)
-        replicas = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
+        placed = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
         least = 2 if factor > 2 and numbers.random() < 0.5 else 1
-        arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": replicas, "min_insync": least}
-        return "create_topic", arguments, KINDS["create_topic"].takes + _time(numbers, 1, 4)
+        arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": placed, "min_insync": least}
+        return "create_topic", arguments, KINDS["create_topic"].takes + between(numbers, 1, 4)
 
     partitions = numbers.randint(1, 3)
     yield create(partitions)
-    for name, kind in _draws(numbers, kinds):
-        rest = kind.takes + _time(numbers, 0.2, 6)
+    for name, kind in draws(numbers, kinds):
+        rest = kind.takes + between(numbers, 0.2, 6)
         if name == "delete_topic":
             # Half of them at once: the name is created again while the deletion is under way.
-            yield name, {"topic": topic}, _time(numbers, 0, 4) * (numbers.random() < 0.5)
+            yield name, {"topic": topic}, between(numbers, 0, 4) * (numbers.random() < 0.5)
             partitions = numbers.randint(1, 3)
             kinds.update(possible)
             yield create(partitions)
         elif name in {"vanish_topic", "twin_ids"}:
             # A quarter of them are undone at once: the controller may never see what was.
-            away = _time(numbers, 0, 8) * (numbers.random() < 0.75)
+            away = between(numbers, 0, 8) * (numbers.random() < 0.75)
             yield name, {"topic": topic, "away": away}, rest + away
         elif name == "grow_topic":
             yield name, {"topic": topic, "partitions": partitions + 1}, rest
@@ -230,26 +238,26 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
         elif name == "cancel_batch":
             yield name, {}, rest
         elif name in {"hold_moves", "cordon_broker"}:
-            away = _time(numbers, 0.5, 6)
+            away = between(numbers, 0.5, 6)
             what: dict[str, Any] = {"broker": numbers.choice(BROKER_IDS)}
             if name == "hold_moves":
-                what = {"topic": topic, "targets": _targets(numbers, partitions)}
+                what = {"topic": topic, "targets": targets(numbers, partitions)}
             yield name, {**what, "away": away}, rest + away
         else:
             yield name, _movement(numbers, name, topic, partitions), rest
 
 
 def _one_ack(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
-    kinds = _kinds(ONE_ACK, off)
+    kinds = kinds_of(ONE_ACK, off)
     if kinds:
-        arguments = {"topic": topic, "incarnation": 0, "replicas": {0: _replicas(numbers)}, "min_insync": 1}
-        yield "create_topic", arguments, KINDS["create_topic"].takes + _time(numbers, 5, 10)
-    for name, kind in _draws(numbers, kinds):
-        wanted = {"replicas": _replicas(numbers)} if name == "edit_replicas" else {}
-        yield name, {"topic": topic, **wanted}, kind.takes + _time(numbers, 5, 15)
+        arguments = {"topic": topic, "incarnation": 0, "replicas": {0: replicas(numbers)}, "min_insync": 1}
+        yield "create_topic", arguments, KINDS["create_topic"].takes + between(numbers, 5, 10)
+    for name, kind in draws(numbers, kinds):
+        wanted = {"replicas": replicas(numbers)} if name == "edit_replicas" else {}
+        yield name, {"topic": topic, **wanted}, kind.takes + between(numbers, 5, 15)
 
 
 def _internal(numbers: random.Random, topic: str, partitions: int, off: Collection[str]) -> Iterator[Drawn]:
-    kinds = {name: kind for name, kind in _kinds(TOPIC, off).items() if kind.internal}
-    for name, kind in _draws(numbers, kinds):
-        yield name, _movement(numbers, name, topic, partitions), kind.takes + _time(numbers, 4, 15)
+    kinds = {name: kind for name, kind in kinds_of(TOPIC, off).items() if kind.internal}
+    for name, kind in draws(numbers, kinds):
+        yield name, _movement(numbers, name, topic, partitions), kind.takes + between(numbers, 4, 15)

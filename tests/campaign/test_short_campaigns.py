@@ -5,7 +5,7 @@ import pytest
 from tests.effort import in_all
 from tests.stock.jars import BROKER_VERSION, require
 
-from .campaign import campaign
+from .campaign import campaign, in_front_of_zookeeper
 
 SECONDS = 20.0
 """In which steps begin. With the start and the checks a campaign takes one to two minutes."""
@@ -28,5 +28,5 @@ async def test_sv_5_a_secured_cluster_loses_nothing_either() -> None:
 async def _held(seed: int, *, secure: bool = False) -> None:
     require(BROKER_VERSION)
     said: list[str] = []
-    held = await campaign(seed, SECONDS, (), say=said.append, secure=secure)
+    held = await campaign(seed, in_front_of_zookeeper(seed, SECONDS, (), secure=secure), say=said.append)
     assert held, "\n".join(said)

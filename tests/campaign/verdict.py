@@ -20,6 +20,7 @@ from . import checks, record_checks
 from .batches import Sender, senders
 from .facts import Facts, Name, read_all, read_states
 from .journal import Record
+from .load import Load
 from .relief import relieve
 from .site import Site
 
@@ -88,7 +89,7 @@ async def judge(site: Site, say: Callable[[str], None]) -> Counts:
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-    _demand("logs", checks.server_logs({name: one.log for name, one in site.cluster.servers.items()}))
+    demand("logs", checks.server_logs({name: one.log for name, one in site.cluster.servers.items()}))
     say("the cluster is at rest; all records are read")
     return await _records(site)
 
@@ -155,33 +156,46 @@ async def _records_of_moves(zk: ZooKeeper) -> dict[Name, MoveRecord]:
 
 
 async def _records(site: Site) -> Counts:
+    async def log_dirs(topic: str, index: int) -> Iterable[Path]:
+        states = (await site.read(lambda: read_states(site.zk))).states
+        return site.log_dirs(states[topic, index].leader)
+
+    return await judge_records(site.load, site.topics, site.admin, log_dirs)
+
+
+async def judge_records(
+    load: Load,
+    topics: Mapping[str, int],
+    admin: Mapping[str, str],
+    log_dirs: Callable[[str, int], Awaitable[Iterable[Path]]],
+) -> Counts:
+    """`topics`: those that exist, with their partitions. `log_dirs`: of who leads a partition. Raises CheckFailed."""
     counts = Counts()
-    journals = {journal.topic: journal for journal in site.load.living}
-    for journal in site.load.journals:
+    journals = {journal.topic: journal for journal in load.living}
+    for journal in load.journals:
         counts.acknowledged += journal.acknowledged
         counts.of_deleted += journal.acknowledged if journal.ended.is_set() else 0
         if not journal.ended.is_set():
-            _demand("acknowledgements", record_checks.refused(journal))
-    read = await asyncio.to_thread(_read, site, site.topics)
+            demand("acknowledgements", record_checks.refused(journal))
+    read = await asyncio.to_thread(_read, admin, topics)
     counts.read = sum(map(len, read.values()))
-    states = (await site.read(lambda: read_states(site.zk))).states
     for topic, journal in journals.items():
-        partitions = range(site.topics[topic])
+        partitions = range(topics[topic])
         by_partition = {index: [record for _, record in read[topic, index]] for index in partitions}
         written_by: dict[int, list[Sender]] = {}
         for index in partitions if journal.bumps else ():
-            known = await asyncio.to_thread(_senders, site.log_dirs(states[topic, index].leader), topic, index)
+            known = await asyncio.to_thread(_senders, await log_dirs(topic, index), topic, index)
             written_by[index] = [known[offset] for offset, _ in read[topic, index]]
-        earlier = [one for one in site.load.journals if one.topic == topic and one.incarnation < journal.incarnation]
-        _demand("records", record_checks.delivered(journal, by_partition, written_by, earlier))
+        earlier = [one for one in load.journals if one.topic == topic and one.incarnation < journal.incarnation]
+        demand("records", record_checks.delivered(journal, by_partition, written_by, earlier))
     # Readers of a name that was deleted go on at their offset in the new topic: that is how Kafka's clients are.
     once = [journal for topic, journal in journals.items() if journal.incarnation == 0]
     deadline = time.monotonic() + PATIENCE_S
-    while differences := [one for j in once for one in record_checks.consumed(j, set(site.load.read[j.topic]))]:
+    while differences := [one for j in once for one in record_checks.consumed(j, set(load.read[j.topic]))]:
         if time.monotonic() > deadline:
             raise CheckFailed("group", differences)
         await asyncio.sleep(AGAIN_S)
-    counts.consumed = sum(map(len, site.load.read.values()))
+    counts.consumed = sum(map(len, load.read.values()))
     return counts
 
 
@@ -190,18 +204,18 @@ def _senders(log_dirs: Iterable[Path], topic: str, index: int) -> dict[int, Send
     return {offset: one for path in log_dirs for offset, one in senders(path / f"{topic}-{index}").items()}
 
 
-def _read(site: Site, topics: Mapping[str, int]) -> dict[Name, list[tuple[int, Record]]]:
+def _read(admin: Mapping[str, str], topics: Mapping[str, int]) -> dict[Name, list[tuple[int, Record]]]:
     """Each record with its offset."""
     found: dict[Name, list[tuple[int, Record]]] = defaultdict(list)
     partitions = [(topic, index) for topic, count in topics.items() for index in range(count)]
     try:
-        for record in read_to_end(site.bootstrap, partitions, site.security.admin):
+        for record in read_to_end(admin["bootstrap.servers"], partitions, admin):
             found[record.topic(), record.partition()].append((record.offset(), Record.decode(record.value())))
     except AssertionError as error:
         raise CheckFailed("records", [str(error)]) from error
     return found
 
 
-def _demand(check: str, differences: list[str]) -> None:
+def demand(check: str, differences: list[str]) -> None:
     if differences:
         raise CheckFailed(check, differences)
