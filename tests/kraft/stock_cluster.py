@@ -12,6 +12,7 @@ from kafka import KafkaAdminClient
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER
 from tests.kraft.losing_proxy import LosingProxy
+from tests.kraft.state_log.proxies import LISTENER, add_listener
 from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
 from tests.stock.ports import kept_ports
 from tests.waiting import eventually
@@ -54,6 +55,8 @@ class StockCluster:
         nodes = kraft_cluster(
             folder, BROKERS, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in BROKERS}, version=version
         )
+        self.proxied = [add_listener(nodes, f"{LISTENER}{number}") for number in range(2)]
+        """Of two more listeners, which are reached through proxies: a proxy's port, and the one behind it."""
         self.nodes: Mapping[int, KRaftNode] = {one.id: one for one in nodes}
         self.secured = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
         lossy = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
@@ -65,7 +68,7 @@ class StockCluster:
             node.properties["listeners"] += theirs
             node.properties["listener.security.protocol.map"] += ",SECURED:SASL_PLAINTEXT,LOSSY:PLAINTEXT"
             advertised = {**more, "LOSSY": self._proxies[0]}
-            node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{node.port}" + "".join(
+            node.properties["advertised.listeners"] += "".join(
                 f",{name}://127.0.0.1:{port}" for name, port in advertised.items()
             )
 

@@ -43,11 +43,11 @@ class Service:
         config.write_text("request.timeout.ms=3000\n")
         self._config = str(config)
 
-    async def start(self, server: int = 1_000, *more: str) -> Process:
+    async def start(self, server: int = 1_000, *more: str, bootstrap: str | None = None) -> Process:
         port = kept_ports(1)[0]
         return await self.started.start(
             str(server),
-            *("serve", "--bootstrap-server", self.cluster.bootstrap, "--command-config", self._config),
+            *("serve", "--bootstrap-server", bootstrap or self.cluster.bootstrap, "--command-config", self._config),
             *("--listeners", f"PLAINTEXT://127.0.0.1:{port}", "--broker-id", str(server)),
             *("--data-dir", str(self.folder), "--state-log-lead-ms", str(round(LEAD_S * 1_000))),
             *("--reassignment-progress-interval-ms", "1000", *more),

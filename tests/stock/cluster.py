@@ -8,7 +8,6 @@ cluster may serve tests that each have a loop of their own.
 import asyncio
 import re
 import shutil
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -80,12 +79,6 @@ class StockBroker(LoggedProcess):
         if not self.port:
             self.port = int((await self.wait_for_line(_PORT, timeout))[1])
         await self.wait_for_line(STARTED, timeout)
-
-    async def stop(self) -> None:
-        """Controlled shutdown."""
-        if self.is_running:
-            self.send(signal.SIGTERM)
-            await self.ended(120)  # it flushes every log
 
     def has(self, topic: str, partition: int) -> bool:
         """Whether it has the log of a replica of this partition, in its one log dir."""

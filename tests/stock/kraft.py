@@ -112,7 +112,8 @@ def kraft_cluster(
     jvm: Sequence[str] = JVM,
     version: str = VERSION,
 ) -> list[KRaftNode]:
-    """The nodes of a cluster, not started yet. `controllers`: those of them that are voters as well as brokers."""
+    """The nodes of a cluster, not started yet: brokers with these ids. `controllers`: the voters, some of which may be
+    brokers as well."""
     ids = list(ids)
     all_ports = kept_ports(len(ids) + len(controllers))
     ports, voters = all_ports[: len(ids)], dict(zip(controllers, all_ports[len(ids) :], strict=True))
@@ -123,6 +124,11 @@ def kraft_cluster(
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     }
     nodes = []
+    for voter, port in voters.items():
+        if voter not in ids:
+            own = {"process.roles": "controller", "listeners": f"CONTROLLER://127.0.0.1:{port}", "node.id": str(voter)}
+            own |= (per_node or {}).get(voter, {})
+            nodes.append(KRaftNode(voter, port, directory / str(voter), {**common, **own}, jvm, version))
     for node_id, port in zip(ids, ports, strict=True):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
         if node_id in voters:

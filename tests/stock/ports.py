@@ -20,6 +20,14 @@ def kept_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     return found
 
 
+def ports_in_a_row(count: int, host: str = "127.0.0.1") -> int:
+    """The first of free ports that follow one another."""
+    while True:
+        [first] = kept_ports(1, host)
+        if all(_is_free(host, first + more) for more in range(1, count)):
+            return first
+
+
 def _is_free(host: str, port: int) -> bool:
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

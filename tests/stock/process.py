@@ -82,6 +82,12 @@ class LoggedProcess:
             self.send(signal.SIGKILL)
             await self.ended()
 
+    async def stop(self) -> None:
+        """A node of Kafka shuts down in a controlled way."""
+        if self.is_running:
+            self.send(signal.SIGTERM)
+            await self.ended(120)  # it flushes every log
+
     def freeze(self) -> None:
         """SIGSTOP: the process keeps its connections and answers nothing."""
         self.send(signal.SIGSTOP)

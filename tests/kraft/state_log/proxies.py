@@ -1,4 +1,5 @@
-"""Proxies between clients and brokers, which lose answers: the cluster has a listener whose addresses are theirs."""
+"""Proxies between clients and brokers, which see requests and lose answers: the cluster has a listener whose addresses
+are theirs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,27 +12,42 @@ LISTENER = "PROXIED"
 PRODUCE = 0
 
 
-def add_listener(nodes: Sequence[KRaftNode]) -> dict[int, int]:
+def add_listener(nodes: Sequence[KRaftNode], name: str = LISTENER) -> dict[int, int]:
     """Gives each node, which is not started yet, a listener that is reached through a port of a proxy: proxy's port ->
     the broker's."""
     ports = kept_ports(2 * len(nodes))
     targets = dict(zip(ports[::2], ports[1::2], strict=True))
     for node, (proxy, own) in zip(nodes, targets.items(), strict=True):
         listeners, protocols = node.properties["listeners"], node.properties["listener.security.protocol.map"]
-        clients = listeners.partition(",")[0]
+        advertised = node.properties.get("advertised.listeners", listeners.partition(",")[0])
         node.properties |= {
-            "listeners": f"{listeners},{LISTENER}://127.0.0.1:{own}",
-            "advertised.listeners": f"{clients},{LISTENER}://127.0.0.1:{proxy}",
-            "listener.security.protocol.map": f"{protocols},{LISTENER}:PLAINTEXT",
+            "listeners": f"{listeners},{name}://127.0.0.1:{own}",
+            "advertised.listeners": f"{advertised},{name}://127.0.0.1:{proxy}",
+            "listener.security.protocol.map": f"{protocols},{name}:PLAINTEXT",
         }
     return targets
 
 
-class Proxies:
-    """An async context manager. `lose`: so many answers to Produce are lost, each with its connection."""
+def ignored(request: bytes) -> None:
+    del request
 
-    def __init__(self, targets: Mapping[int, int]) -> None:
+
+class Proxies:
+    """An async context manager. `lose`: so many answers to Produce are lost, each with its connection.
+
+    asked     called with each request, before a broker has it
+    answered  called with it before its sender has the answer
+    """
+
+    def __init__(
+        self,
+        targets: Mapping[int, int],
+        asked: Callable[[bytes], None] = ignored,
+        answered: Callable[[bytes], None] = ignored,
+    ) -> None:
         self._targets = targets
+        self.asked = asked
+        self.answered = answered
         self.lose = 0
         self.lost = 0
         self._servers: list[asyncio.Server] = []
@@ -77,9 +93,11 @@ class Proxies:
         try:
             while True:
                 request = await _frame(reader)
+                self.asked(request)
                 back.write(request)
                 answer = await _frame(there)
-                if int.from_bytes(request[4:6], "big") == PRODUCE and self.lose:
+                self.answered(request)
+                if api_key(request) == PRODUCE and self.lose:
                     self.lose -= 1
                     self.lost += 1
                     return
@@ -88,6 +106,11 @@ class Proxies:
             pass
         finally:
             back.close()
+
+
+def api_key(request: bytes) -> int:
+    """`request` with its length in front."""
+    return int.from_bytes(request[4:6], "big")
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

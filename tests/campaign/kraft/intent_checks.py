@@ -1,0 +1,196 @@
+"""What has to hold of intents and their outcomes, by the state log, the event logs and what clients were told. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.core.phases.outcome_events import EVENTS
+from kafka_reassign_rpc.core.phases.phases import Outcome
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.intents import JOINS
+from kafka_reassign_rpc.kraft.round_records import RoundRecord
+
+from .asked import Asked, touching
+
+CLOCK_S = 1.0
+"""What is told at a time may be in a round with an earlier one."""
+JUST_ENDED_S = 8.0
+"""Who asks for the target of a move that has ended so shortly before may be right that there is nothing to do."""
+_OUTCOMES = frozenset(EVENTS.values())
+OutcomeKey = tuple[str, str, int, int]
+"""Its event, the partition, the id of the move."""
+
+
+class Round(NamedTuple):
+    """A document of the log, and the offset of its commit."""
+
+    offset: int
+    record: RoundRecord
+
+
+@dataclass
+class Life:
+    """A move, or a place in the queue (`id` is its part), as the log has it. Times are seconds of the epoch.
+
+    ended      None: it was replaced, or is not over
+    replicas   of the partition as they were seen at the end
+    """
+
+    name: TopicPartition
+    id: int
+    target: tuple[int, ...]
+    begin: float
+    record: MoveRecord | None
+    waits: bool = False
+    cancelled: bool = False
+    end: float = float("inf")
+    ended: Outcome | None = None
+    replicas: tuple[int, ...] | None = None
+    reason: str = ""
+
+
+@dataclass
+class Story:
+    """What the log tells: lives in the order of their begin, and what cannot be."""
+
+    lives: list[Life] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    outcomes: Counter[OutcomeKey] = field(default_factory=Counter)
+    memories: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def open(self) -> list[Life]:
+        return [one for one in self.lives if one.end == float("inf")]
+
+
+def story(rounds: Iterable[Round]) -> Story:
+    told = Story()
+    moves: dict[TopicPartition, Life] = {}
+    waiting: dict[tuple[int, TopicPartition], Life] = {}
+    for offset, record in rounds:
+        at = record.at / 1000
+        over: set[TopicPartition] = set()
+        for end in record.ended:
+            name = TopicPartition(end.topic, end.partition)
+            life = moves.get(name)
+            if life is None or life.ended is not None:
+                told.wrong.append(f"{offset}: {name} ends {end.outcome} and has no move")
+                continue
+            life.ended, life.end, life.replicas, life.reason = end.outcome, at, end.replicas, end.reason
+            told.outcomes[EVENTS[end.outcome], *name, life.id] += 1
+            over.add(name)
+        for move in record.moves:
+            name = TopicPartition(move.topic, move.partition)
+            life = moves.get(name)
+            if move.record is None:
+                if name not in over:
+                    told.wrong.append(f"{offset}: the move of {name} is gone without an outcome")
+                moves.pop(name, None)
+                continue
+            id_ = offset if move.record.id is None else move.record.id
+            if life is None or life.id != id_:
+                if life is not None and life.ended is None:
+                    life.end = at  # it has got another target
+                life = moves[name] = Life(name, id_, move.record.terms.target, at, move.record)
+                told.lives.append(life)
+            elif life.ended is Outcome.REFUSED:  # its cancel was
+                life.ended, life.end = None, float("inf")
+            elif name in over:
+                told.wrong.append(f"{offset}: {name} goes on with the id of a move that has ended")
+            life.record = move.record
+            life.cancelled = life.cancelled or move.record.phase in (Phase.CANCEL, Phase.RESTORE)
+        for one in record.waiting:
+            name = TopicPartition(one.topic, one.partition)
+            key = offset if one.part == JOINS else one.part, name
+            if one.move is None:
+                if (life := waiting.pop(key, None)) is not None:
+                    life.end = at
+            elif key not in waiting:
+                waiting[key] = Life(name, key[0], one.move.terms.target, at, None, waits=True)
+                told.lives.append(waiting[key])
+        for memory in record.memories:
+            is_kept = any((memory.topic, memory.broker, memory.topic_after, memory.broker_after))
+            (told.memories.add if is_kept else told.memories.discard)((memory.kind, memory.name))
+    return told
+
+
+def still_open(told: Story) -> list[str]:
+    """Nothing waits, moves or is remembered in the end."""
+    found = [f"{one.name} {'waits for' if one.waits else 'moves to'} {list(one.target)}" for one in told.open]
+    return found + [f"former configs of {kind} {name} are remembered" for kind, name in sorted(told.memories)]
+
+
+def each_once(told: Story) -> list[str]:
+    """Each move ends once; more than one cancel of it may be refused."""
+    ends = ((key, times) for key, times in sorted(told.outcomes.items()) if key[0] != EVENTS[Outcome.REFUSED])
+    return told.wrong + [f"{times} outcomes {key}" for key, times in ends if times > 1]
+
+
+def in_events(told: Story, events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each outcome is in an event log. Two servers may have it, in the same words."""
+    found: defaultdict[OutcomeKey, set[str]] = defaultdict(set)
+    for one in events:
+        if one["event"] in _OUTCOMES and one.get("id") is not None:
+            key = str(one["event"]), str(one["topic"]), int(one["partition"]), int(one["id"])
+            found[key].add(repr({name: one.get(name) for name in ("target", "original", "replicas", "reason")}))
+    missing = [f"{key} is in no event log" for key in sorted(told.outcomes.keys() - found.keys())]
+    more = [
+        f"{key} is in an event log, and not in the state log" for key in sorted(found.keys() - told.outcomes.keys())
+    ]
+    return missing + more + [f"{key} is told as {words}" for key, words in sorted(found.items()) if len(words) > 1]
+
+
+def acknowledged(told: Story, of_ours: Iterable[Asked]) -> list[str]:
+    """What clients were told is taken is in the log."""
+    lives: defaultdict[TopicPartition, list[Life]] = defaultdict(list)
+    for life in told.lives:
+        lives[life.name].append(life)
+    found = []
+    for one in of_ours:
+        has_nothing_to_do = one.target is not None and one.is_there
+        if not one.is_taken or has_nothing_to_do or any(_fits(life, one) for life in lives[one.name]):
+            continue
+        what = "a cancel" if one.target is None else f"the target {list(one.target)}"
+        found.append(f"{one.name}: {what} was acknowledged at {one.end:.1f}, and is not in the log")
+    return found
+
+
+def _fits(life: Life, asked: Asked) -> bool:
+    if asked.target is None:
+        is_meant = life.cancelled or (life.waits and life.end < float("inf"))
+    else:  # to go back to the original replicas is a cancel
+        goes_back = life.cancelled and life.record is not None and life.record.original == asked.target
+        is_meant = life.target == asked.target or goes_back
+    return is_meant and life.begin <= asked.end + CLOCK_S and life.end >= asked.begin - JUST_ENDED_S
+
+
+def as_decided(
+    told: Story, behind: Sequence[Asked], replicas: Mapping[TopicPartition, tuple[int, ...]]
+) -> Iterator[str]:
+    """Where nobody else had a hand in it, a partition has in the end what its last move was to give it."""
+    last = {one.name: one for one in sorted(told.lives, key=lambda one: one.end) if one.ended is not None}
+    for name, life in sorted(last.items()):
+        if name not in replicas or touching(behind, name, life.begin - CLOCK_S):
+            continue
+        assert life.record is not None
+        wanted = None
+        if life.ended is Outcome.DONE:
+            wanted = life.target
+        elif life.ended is Outcome.CANCELLED and not life.reason:
+            wanted = life.record.original
+        if wanted is not None and replicas[name] != wanted:
+            yield f"{name} was {life.ended} ({life.id}), and has {list(replicas[name])} instead of {list(wanted)}"
+
+
+def nobody_else(told: Story, behind: Sequence[Asked], deleted: Iterable[str]) -> Iterator[str]:
+    """Only what others have done is theirs."""
+    gone = set(deleted)
+    for life in told.lives:
+        if life.ended in (Outcome.SUPERSEDED, Outcome.CANCELLED_BY_OTHERS) and not touching(
+            behind, life.name, life.begin - 60
+        ):
+            yield f"{life.name} ({life.id}) to {list(life.target)} is {life.ended}, and nobody else was there"
+        if life.ended is Outcome.GONE and life.name.topic not in gone:
+            yield f"{life.name} ({life.id}) is gone, and nobody has deleted the topic"

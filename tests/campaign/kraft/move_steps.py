@@ -1,0 +1,285 @@
+"""What clients ask: topics, configs, moves by our servers and behind them. A refusal or a lost answer is part of it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.campaign.site import WAIT_S
+
+from .asked import Asked, Asking
+from .kraft_plan import BROKER_IDS
+from .kraft_site import STATE_TOPIC, KRaftSite
+
+ASK_S = 10
+ASK_EVERY_S = 0.5
+SIDES = ("leader", "follower")
+RATES = tuple(f"{side}.replication.throttled.rate" for side in SIDES)
+LISTS = tuple(f"{side}.replication.throttled.replicas" for side in SIDES)
+Targets = Mapping[int, Sequence[int]]
+
+
+# Topics
+
+
+async def create_topic(site: KRaftSite, topic: str, incarnation: int, replicas: Targets, min_insync: int) -> str:
+    new = NewTopic(
+        topic,
+        num_partitions=len(replicas),
+        replica_assignment=[list(one) for one in replicas.values()],
+        config={"min.insync.replicas": str(min_insync)},
+    )
+    before = site.topic_ids.get(topic)
+
+    async def is_there() -> bool:
+        found = (await site.found([topic]))[topic]
+        if found.error is not None or found.topic_id == before:
+            return False
+        site.topic_ids[topic] = found.topic_id
+        return True
+
+    asked = await _asked_until(site, is_there, lambda admin: admin.create_topics([new], request_timeout=ASK_S))
+    site.topics[topic] = len(replicas)
+    site.load.start_producer(topic, incarnation, len(replicas))
+    return f"created, asked {asked} times"
+
+
+async def delete_topic(site: KRaftSite, topic: str) -> str:
+    """Under load."""
+    site.load.end(topic)
+    site.topics.pop(topic)
+    site.deleted.add(topic)
+
+    async def is_gone() -> bool:
+        found = (await site.found([topic]))[topic]
+        return found.error is not None and found.error.name == "UNKNOWN_TOPIC_OR_PARTITION"
+
+    asked = await _asked_until(site, is_gone, lambda admin: admin.delete_topics([topic], request_timeout=ASK_S))
+    await asyncio.to_thread(site.load.drop_producer, topic)
+    return f"deleted, asked {asked} times"
+
+
+async def grow_topic(site: KRaftSite, topic: str, partitions: int) -> str:
+    async def has_grown() -> bool:
+        return len((await site.found([topic]))[topic].partitions) >= partitions
+
+    asked = await _asked_until(
+        site,
+        has_grown,
+        lambda admin: admin.create_partitions([NewPartitions(topic, partitions)], request_timeout=ASK_S),
+    )
+    site.topics[topic] = partitions
+    site.load.grow(topic, partitions)
+    return f"has {partitions} partitions, asked {asked} times"
+
+
+async def configure_topic(site: KRaftSite, topic: str, config: str, value: str | None) -> str:
+    async def asked(client: AsyncReassignmentClient) -> str:
+        return _shown((await client.change_configs({(TOPIC, topic): {config: value}})).values())
+
+    return await _told(site.cluster(), asked)
+
+
+# Moves by our servers
+
+
+async def move(site: KRaftSite, topic: str, targets: Targets) -> str:
+    return await _altered(site, _named(topic, targets), MoveTerms)
+
+
+async def move_with_lease(site: KRaftSite, topic: str, targets: Targets, rate: int) -> str:
+    return await _altered(site, _named(topic, targets), lambda to: MoveTerms(to, throttle=rate))
+
+
+async def queue_moves(site: KRaftSite, topic: str, targets: Targets, rate: int | None) -> str:
+    return await _altered(site, _named(topic, targets), lambda to: MoveTerms(to, route=QUEUE, throttle=rate))
+
+
+async def cancel(site: KRaftSite, topic: str, partitions: Sequence[int]) -> str:
+    return await _cancelled(site.ours(), site.requests.of_ours, [TopicPartition(topic, one) for one in partitions])
+
+
+async def cancel_all(site: KRaftSite) -> str:
+    """All that waits and moves, as our servers show it."""
+    try:
+        async with site.ours() as client:
+            names = list(await client.list_partition_reassignments())
+    except KafkaError as error:
+        return f"no answer: {error.name}"
+    return await _cancelled(site.ours(), site.requests.of_ours, names) if names else "nothing moves"
+
+
+async def move_log(site: KRaftSite, target: Sequence[int]) -> str:
+    """The topic of the state log itself."""
+    return await _altered(site, _named(STATE_TOPIC, {0: target}), MoveTerms)
+
+
+# Behind them
+
+
+async def move_behind(site: KRaftSite, topic: str, targets: Targets) -> str:
+    return await _altered_behind(site, _named(topic, targets))
+
+
+async def cancel_behind(site: KRaftSite, topic: str, partitions: Sequence[int]) -> str:
+    return await _cancelled(site.cluster(), site.requests.behind, [TopicPartition(topic, one) for one in partitions])
+
+
+async def throttle_behind(site: KRaftSite, topic: str, targets: Targets, rate: int, away: float) -> str:
+    """Another tool moves with throttles of its own: set before its moves, and deleted after them, as stock ones do."""
+    names = _named(topic, targets)
+    changes: dict[Resource, dict[str, str]] = {
+        (BROKER, str(one)): dict.fromkeys(RATES, str(rate)) for one in BROKER_IDS
+    }
+    changes[TOPIC, topic] = dict.fromkeys(LISTS, "*")
+
+    async def throttled(client: AsyncReassignmentClient) -> str:
+        return _shown((await client.change_configs(changes)).values())
+
+    await _told(site.cluster(), throttled)
+    moved = await _altered_behind(site, names)
+    await asyncio.sleep(away)
+    return f"{moved}, then throttles deleted {await _unthrottled(site, topic)}"
+
+
+async def stock_tool(site: KRaftSite, topic: str, targets: Targets, rate: int, away: float) -> str:
+    """kafka-reassign-partitions at the cluster: it moves with a throttle, then verifies, then cancels what still
+    moves."""
+    entries = [{"topic": topic, "partition": index, "replicas": list(to)} for index, to in targets.items()]
+    plan = site.plan_file({"version": 1, "partitions": entries})
+    base = ["--bootstrap-server", site.bootstrap, "--reassignment-json-file", str(plan)]
+    moving = Asking(site.requests.behind, _named(topic, targets))
+    try:
+        done = await site.tools.run("reassign-partitions", *base, "--execute", "--throttle", str(rate))
+    finally:
+        moving.lost()
+    await asyncio.sleep(away)
+    verified = await site.tools.run("reassign-partitions", *base, "--verify")
+    cancelling = Asking(site.requests.behind, dict.fromkeys(_named(topic, targets)))
+    try:
+        ended = await site.tools.run("reassign-partitions", *base, "--cancel")
+    finally:
+        cancelling.lost()
+    codes = f"execute {done.code}, verify {verified.code}, cancel {ended.code}"
+    return f"{codes}, then throttles deleted {await _unthrottled(site, topic)}"
+
+
+async def _unthrottled(site: KRaftSite, topic: str) -> str:
+    """As tools do when they are done: whoever has set them. It is repeated until it has come about."""
+    left = {(BROKER, str(one)): dict.fromkeys(RATES) for one in BROKER_IDS} | {(TOPIC, topic): dict.fromkeys(LISTS)}
+    deadline = time.monotonic() + WAIT_S
+    asked = 0
+    while left and time.monotonic() < deadline:
+        asked += 1
+        try:
+            async with site.cluster() as client:
+                answers = await client.change_configs(left)
+        except KafkaError:
+            await asyncio.sleep(ASK_EVERY_S)
+            continue
+        left = {one: some for one, some in left.items() if answers.get(one) is not None}
+    assert not left, f"not within {WAIT_S:g} s: {left}"
+    return f"in {asked} tries"
+
+
+# How it is asked
+
+
+def _named(topic: str, targets: Targets) -> dict[TopicPartition, tuple[int, ...]]:
+    return {TopicPartition(topic, index): tuple(to) for index, to in targets.items()}
+
+
+async def _altered(
+    site: KRaftSite, targets: Mapping[TopicPartition, tuple[int, ...]], terms: Callable[[tuple[int, ...]], MoveTerms]
+) -> str:
+    asking = Asking(site.requests.of_ours, targets, await _present(site, targets))
+
+    async def asked(client: AsyncReassignmentClient) -> str:
+        return asking.answered(
+            await client.alter_partition_reassignments({name: terms(to) for name, to in targets.items()})
+        )
+
+    return await _told(site.ours(), asked, asking.lost)
+
+
+async def _present(site: KRaftSite, names: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
+    try:
+        found = await site.found(list({name.topic for name in names}))
+    except KafkaError:
+        return {}
+    return {
+        name: partition.replicas
+        for name in names
+        if (partition := found[name.topic].partitions.get(name.partition)) is not None
+    }
+
+
+async def _altered_behind(site: KRaftSite, targets: Mapping[TopicPartition, tuple[int, ...]]) -> str:
+    asking = Asking(site.requests.behind, targets)
+
+    async def asked(client: AsyncReassignmentClient) -> str:
+        return asking.answered(await client.alter_partition_reassignments(targets))
+
+    return await _told(site.cluster(), asked, asking.lost)
+
+
+async def _cancelled(client: AsyncReassignmentClient, kept: list[Asked], names: Sequence[TopicPartition]) -> str:
+    asking = Asking(kept, dict.fromkeys(names))
+
+    async def asked(client: AsyncReassignmentClient) -> str:
+        return asking.answered(await client.cancel_partition_reassignments(names))
+
+    return await _told(client, asked, asking.lost)
+
+
+async def _told(
+    client: AsyncReassignmentClient,
+    ask: Callable[[AsyncReassignmentClient], Awaitable[str]],
+    lost: Callable[[], None] = lambda: None,
+) -> str:
+    """What came back, or that nothing did."""
+    try:
+        async with client:
+            return f"answered {await ask(client)}"
+    except KafkaError as error:
+        lost()
+        return f"no answer: {error.name} {str(error)[:100]}"
+
+
+def _shown(errors: Iterable[KafkaError | None]) -> str:
+    return ",".join("ok" if one is None else one.name for one in errors)
+
+
+async def _asked_until(
+    site: KRaftSite, is_done: Callable[[], Awaitable[bool]], question: Callable[[AdminClient], dict[str, object]]
+) -> int:
+    """How often it was asked until it had come about. Raises TimeoutError after WAIT_S."""
+    deadline = time.monotonic() + WAIT_S
+    asked, last = 0, "nothing yet"
+    while time.monotonic() < deadline:
+        try:
+            if await is_done():
+                return asked
+        except KafkaError as error:
+            last = error.name
+        else:
+            asked += 1
+            last = await asyncio.to_thread(_ask_admin, site.admin, question)
+        await asyncio.sleep(ASK_EVERY_S)
+    raise TimeoutError(f"not within {WAIT_S:g} s, asked {asked} times; the last answer: {last}")
+
+
+def _ask_admin(configs: Mapping[str, str], question: Callable[[AdminClient], dict[str, object]]) -> str:
+    admin = AdminClient({**configs, "log_level": 0})
+    try:
+        for answer in question(admin).values():
+            answer.result(2 * ASK_S)  # type: ignore[attr-defined]
+    except KafkaException as error:
+        return str(error)
+    return "done"
