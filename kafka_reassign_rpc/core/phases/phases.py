@@ -104,7 +104,7 @@ TABLE: Mapping[Phase, Mapping[Sighting, Then]] = {
         Sighting.BACK: SUPERSEDED,
         Sighting.OTHERS: SUPERSEDED,
         Sighting.AT_TARGET: DONE,
-        Sighting.AT_FORMER_TARGET: DONE,
+        Sighting.AT_FORMER_TARGET: CANCELLED,
         Sighting.AT_ORIGINAL: CANCELLED,
         Sighting.AROUND_ORIGINAL: RESTORE,
         Sighting.ELSEWHERE: SUPERSEDED,
@@ -121,8 +121,10 @@ TABLE: Mapping[Phase, Mapping[Sighting, Then]] = {
         Sighting.ELSEWHERE: CANCELLED,
     },
 }
-"""In CANCEL, DONE means that the cancel came too late: its sender gets NO_REASSIGNMENT_IN_PROGRESS. In RESTORE, others
-may have moved the partition since: the cancel has had its effect all the same. GONE is the same in all phases."""
+"""In CANCEL, DONE means that the cancel came too late: its sender gets NO_REASSIGNMENT_IN_PROGRESS. A target that the
+cancelled one was to replace may have been reached first: then this one is given up, and nothing goes back. In RESTORE,
+others may have moved the partition since: the cancel has had its effect all the same. GONE is the same in all phases.
+"""
 
 UNHARMED = frozenset(
     {
@@ -135,6 +137,7 @@ UNHARMED = frozenset(
 """The target, sent again, changes nothing at the target, or is what is sent next; a cancel finds nothing there. This is
 so where the move has replaced none, whose acts might arrive instead."""
 
+FORMER_REACHED = "the target before it was reached first: the replicas are those of that one"
 OTHERS_MOVED = "somebody else has moved the partition since the cancel: the order of its replicas is theirs"
 OTHER_TARGET = "somebody else has given the partition another target"
 OTHER_REPLICAS = "somebody else has given the partition other replicas"
@@ -249,6 +252,8 @@ def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sigh
 def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:
     if outcome is Outcome.SUPERSEDED:
         return OTHER_TARGET if found in IN_FLIGHT else OTHER_REPLICAS
+    if phase is Phase.CANCEL and found is Sighting.AT_FORMER_TARGET:
+        return FORMER_REACHED
     if phase is Phase.RESTORE and found is not Sighting.AT_ORIGINAL:
         return OTHERS_MOVED
     return ""

@@ -84,6 +84,8 @@ def _at_rest(record: MoveRecord, at: Replicas) -> Sighting:
         return Sighting.AT_TARGET
     if at == record.original:
         return Sighting.AT_ORIGINAL
+    if record.phase is Phase.CANCEL and set(at) == set(record.original):  # whatever has given them this order
+        return Sighting.AROUND_ORIGINAL
     if any(at == former.terms.target for former in former_moves(record)):
         return Sighting.AT_FORMER_TARGET
     return Sighting.AROUND_ORIGINAL if _is_around_original(record, at) else Sighting.ELSEWHERE

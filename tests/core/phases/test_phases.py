@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, NoReassignmentInProgress
 from kafka_reassign_rpc.core.phases.phases import (
     DELETED,
+    FORMER_REACHED,
     LOOKS,
     LOOKS_AT_OTHERS,
     OTHER_REPLICAS,
@@ -28,6 +29,7 @@ from tests.tables import for_each
 ALONE = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START)
 FORMER = MoveRecord(MoveTerms((4, 2)), (1, 2), phase=Phase.MOVING)
 REPLACING = replace(ALONE, replaces=FORMER, retained=(4,))
+REORDERED = replace(ALONE, replaces=replace(FORMER, terms=MoveTerms((2, 1))))
 
 OURS = SeenPartition((3, 2, 1), (3,), (1,))
 THEIRS = SeenPartition((9, 2, 1), (9,), (1,))
@@ -74,7 +76,8 @@ def step(
         (Phase.CANCEL, REPLACING, at(2, 4, 1), RESTORE, Phase.RESTORE),
         (Phase.CANCEL, ALONE, at(1, 2), NOTHING, Outcome.CANCELLED),
         (Phase.CANCEL, ALONE, at(3, 2), NOTHING, Outcome.DONE),
-        (Phase.CANCEL, REPLACING, at(4, 2), NOTHING, Outcome.DONE),
+        (Phase.CANCEL, REPLACING, at(4, 2), NOTHING, Outcome.CANCELLED),
+        (Phase.CANCEL, REORDERED, at(2, 1), RESTORE, Phase.RESTORE),
         (Phase.CANCEL, ALONE, at(1, 9), NOTHING, Outcome.SUPERSEDED),
         (Phase.RESTORE, ALONE, at(2, 1), RESTORE, Phase.RESTORE),
         (Phase.RESTORE, REPLACING, BACK, NOTHING, Phase.RESTORE),
@@ -182,6 +185,7 @@ def test_kr_6_an_outcome_that_others_have_caused_says_so() -> None:
     assert step(ALONE, Phase.MOVING, THEIRS).reason == OTHER_TARGET
     assert step(ALONE, Phase.MOVING, at(1, 9)).reason == OTHER_REPLICAS
     assert step(ALONE, Phase.RESTORE, at(1, 9)).reason == OTHERS_MOVED
+    assert step(REPLACING, Phase.CANCEL, at(4, 2)).reason == FORMER_REACHED
     assert step(ALONE, Phase.START, None).reason == DELETED
     assert step(ALONE, Phase.RESTORE, at(1, 2)).reason == step(ALONE, Phase.MOVING, at(3, 2)).reason == ""
 
