@@ -170,6 +170,15 @@ async def test_kr_6_another_order_of_the_same_replicas_is_completed_once_when_th
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [OTHER])
 
 
+async def test_kr_6_a_target_in_the_place_of_another_order_is_no_second_start() -> None:
+    here = Here()
+    async with here.term(pace=SELDOM):
+        await here.ask(NAME, (2, 1))
+        await here.ask(NAME, (3, 2))
+        await eventually(lambda: here.named(catalogue.MOVE_RETARGETED) == [NAME])
+    assert here.named(catalogue.MOVE_STARTED) == [NAME]
+
+
 async def test_kr_7_a_move_waits_in_the_queue_for_a_cap_and_starts_when_another_is_seen_to_have_ended() -> None:
     here = Here()
     async with here.term(InFlightCaps(per_cluster=1)):

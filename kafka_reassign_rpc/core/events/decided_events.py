@@ -209,7 +209,8 @@ def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> 
     """In front of KRaft no decision ends a move: that is seen later."""
     goes_on = after.is_moving or (after.move is not None and after.move.phase is not None)
     if not before.is_moving:
-        return (catalogue.MOVE_STARTED,) if goes_on else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
+        begun = catalogue.MOVE_STARTED if before.move is None else catalogue.MOVE_RETARGETED  # of another order
+        return (begun,) if goes_on else (begun, catalogue.MOVE_COMPLETED)
     if not goes_on and after.replicas == back:
         return (catalogue.MOVE_CANCELLED,)
     news = (catalogue.MOVE_RETARGETED,) if before.target != after.target else ()
