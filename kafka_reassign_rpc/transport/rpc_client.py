@@ -1,7 +1,9 @@
 """A client of one broker or server: the socket, the clock, and the waiting callers around a `ClientConnection`."""
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast, overload
@@ -14,6 +16,9 @@ from kafka_reassign_rpc.support.bounded_text import shown
 
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
+
+AT_ONCE = struct.pack("ii", 1, 0)
+"""Of SO_LINGER: a close resets the connection, and drops what is still to be sent."""
 
 Response = TypeVar("Response", bound="ApiMessage")
 
@@ -204,6 +209,12 @@ class RpcClient(asyncio.Protocol):
         return await answer
 
     def _time_out(self) -> None:
+        """What has not reached the other side never does: after a close the system would go on sending it, for minutes
+        where the network is cut.
+        """
+        if self._transport is not None and not self.is_closed:
+            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            self._transport.abort()
         self._end(TimeoutError(f"no answer within {self._timeout_s:g} s"))
 
     def _end(self, error: Exception) -> None:

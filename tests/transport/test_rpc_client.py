@@ -21,10 +21,11 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
-from kafka_reassign_rpc.server.event_loop import loop_factory
+from kafka_reassign_rpc.server.event_loop import LoopName, loop_factory
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.waiting import eventually
 
+LARGE = 20_000_000
 SERVED = [(7, 0, 2), (18, 0, 3), (56, 9, 9)]
 
 
@@ -45,13 +46,14 @@ async def client_of(
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(SUPPORTED)
-        while data := await reader.read(1000):
-            connection.receive(data)
-            while connection.queued:
-                request = connection.parse(connection.next_frame())
-                assert isinstance(request, DecodedRequest)
-                asked.append(request)
-                writer.write(reply(connection.answer(request, body_of(request))))
+        with suppress(ConnectionResetError):  # a client that has given up
+            while data := await reader.read(1000):
+                connection.receive(data)
+                while connection.queued:
+                    request = connection.parse(connection.next_frame())
+                    assert isinstance(request, DecodedRequest)
+                    asked.append(request)
+                    writer.write(reply(connection.answer(request, body_of(request))))
         writer.close()
         served.set()
 
@@ -262,6 +264,31 @@ async def test_455_4_a_server_that_sends_an_answer_too_slowly_is_given_up() -> N
         slow = asyncio.create_task(trickle())
         assert await ended(tasks) == [TimeoutError] * 2
         slow.cancel()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_kr_6_a_request_that_has_timed_out_does_not_arrive_later(loop: LoopName) -> None:
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+        runner.run(_times_out_behind_a_full_buffer())
+
+
+def _read_all(accepted: socket.socket) -> None:
+    while accepted.recv(1 << 16):
+        pass
+
+
+async def _times_out_behind_a_full_buffer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client = await RpcClient.open("127.0.0.1", server.getsockname()[1], "someone", 0.2)
+        accepted, _ = server.accept()
+        with accepted:
+            with pytest.raises(TimeoutError):
+                await client.call(ControlledShutdownRequest, bytes(LARGE), 2)
+            await eventually(lambda: client.is_closed)
+            accepted.settimeout(10)
+            with pytest.raises(ConnectionResetError):
+                await asyncio.to_thread(_read_all, accepted)
 
 
 async def test_455_4_the_answer_of_a_cancelled_call_goes_to_no_other() -> None:
