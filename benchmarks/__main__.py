@@ -24,6 +24,7 @@ from benchmarks import (
     growth,
     heal,
     hostile,
+    in_front_of_kraft,
     listing,
     passes,
     pipeline,
@@ -75,6 +76,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "workers": workers.run,
     "steps": steps.run,
     "state-log": state_log.run,
+    "kraft": in_front_of_kraft.run,
     "stock": stock_brokers.run,
 }
 

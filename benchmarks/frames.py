@@ -76,10 +76,13 @@ def cancel(topics: Mapping[str, int]) -> bytes:
     return alter_to(topics, lambda _: None)
 
 
-def alter_to(topics: Mapping[str, int], target: Callable[[int], list[int] | None]) -> bytes:
-    """One Alter of every partition of these topics; `target`: the replicas by partition, None to cancel."""
+def alter_to(topics: Mapping[str, int], target: Callable[[int], list[int] | None], *, queue: bool = False) -> bytes:
+    """One Alter of every partition of these topics; `target`: the replicas by partition, None to cancel. `queue`: only
+    this product has one.
+    """
     body = AlterPartitionReassignmentsRequest(
         version=0,
+        queue=queue,
         timeout_ms=_TIMEOUT_MS,
         topics=[
             AlterPartitionReassignmentsRequest.ReassignableTopic(

@@ -77,11 +77,11 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     )
 
 
-def _home(partition: int, replicas: int) -> list[int]:
+def home(partition: int, replicas: int) -> list[int]:
     return [BROKERS[(partition + at) % len(BROKERS)] for at in range(replicas)]
 
 
-def _away(partition: int) -> list[int]:
+def away(partition: int) -> list[int]:
     return [BROKERS[partition % len(BROKERS)], BROKERS[(partition + REPLICAS) % len(BROKERS)]]
 
 
@@ -89,11 +89,11 @@ def _measure(cluster: Controlled, topics: Mapping[str, int]) -> Side:
     """Create the topics, move everything away and back once uncounted, then measure."""
     for topic, partitions in topics.items():
         with Wire(cluster.controller, BOUND_S) as wire:
-            if failed := frames.created(wire.ask(frames.create(topic, partitions, REPLICAS, _home))):
+            if failed := frames.created(wire.ask(frames.create(topic, partitions, REPLICAS, home))):
                 raise RuntimeError(f"not created: {failed}")
     for broker in cluster.brokers:
         until_shown(broker, topics, BOUND_S)
-    place = (frames.alter_to(topics, _away), frames.alter_to(topics, lambda index: _home(index, REPLICAS)))
+    place = (frames.alter_to(topics, away), frames.alter_to(topics, lambda index: home(index, REPLICAS)))
     side = Side([], [], [])
     for number in range(2 + ROUNDS):
         try:
@@ -115,7 +115,7 @@ class _Broker(StockBroker):
 
 
 @asynccontextmanager
-async def _ended(*processes: LoggedProcess) -> AsyncIterator[None]:
+async def ended_after(*processes: LoggedProcess) -> AsyncIterator[None]:
     try:
         yield
     finally:
@@ -127,7 +127,7 @@ def _brokers(zookeeper: str, directory: Path) -> list[_Broker]:
     return [_Broker(broker, zookeeper, directory / str(broker), SETTINGS) for broker in BROKERS]
 
 
-def _where(port: int) -> Address:
+def where(port: int) -> Address:
     return "127.0.0.1", port
 
 
@@ -137,29 +137,29 @@ async def _ours(zookeeper: str, directory: Path) -> AsyncIterator[Controlled]:
     server = Server(zookeeper, SERVER_ID, directory)
     async with ZooKeeper(zookeeper) as zk:
         await zk.ensure_path("/")
-    async with _ended(server, *brokers):
+    async with ended_after(server, *brokers):
         await server.start()
         await controlling(server.address)
         await asyncio.gather(*(broker.start() for broker in brokers))
-        yield Controlled(server.address, tuple(_where(broker.port) for broker in brokers))
+        yield Controlled(server.address, tuple(where(broker.port) for broker in brokers))
 
 
 @asynccontextmanager
 async def _zookeeper_mode(zookeeper: str, directory: Path) -> AsyncIterator[Controlled]:
     brokers = _brokers(zookeeper, directory)
-    async with _ended(*brokers):
+    async with ended_after(*brokers):
         first, *others = brokers
         await first.start()
-        await controlling(_where(first.port))
+        await controlling(where(first.port))
         await asyncio.gather(*(broker.start() for broker in others))
-        yield Controlled(_where(first.port), tuple(_where(broker.port) for broker in brokers))
+        yield Controlled(where(first.port), tuple(where(broker.port) for broker in brokers))
 
 
 @asynccontextmanager
 async def _kraft(_: str, directory: Path) -> AsyncIterator[Controlled]:
     settings = {key: value for key, value in SETTINGS.items() if not key.startswith("zookeeper.")}
     nodes = kraft_cluster(directory, BROKERS, dict.fromkeys(BROKERS, settings), jvm=JVM)
-    async with _ended(*nodes):
+    async with ended_after(*nodes):
         await asyncio.gather(*(node.start() for node in nodes))
-        addresses = tuple(_where(node.port) for node in nodes)
+        addresses = tuple(where(node.port) for node in nodes)
         yield Controlled(addresses[0], addresses)
