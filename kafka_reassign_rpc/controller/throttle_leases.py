@@ -96,6 +96,8 @@ class ThrottleLeases:
         self._kept: set[Entity] = set()
         """Brokers whose rates stay because moves without a lease need them."""
         self._refused: dict[Entity, None] = {}
+        self._unreadable: dict[Entity, str] = {}
+        """Why the configs of these could not be read, as the log says it."""
         self._again_at = 0.0
         """When the refused ones are tried again, in the time of the event loop."""
         self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)
@@ -329,8 +331,12 @@ class ThrottleLeases:
         needed: set[int] | None = None
         for stored in await self._configs.read(list(entities)):
             if stored.problem is not None:
-                log.error("no throttle can be set there until it is repaired: %s", stored.problem)
-            elif stored.entity.kind == TOPICS:
+                if self._unreadable.get(stored.entity) != stored.problem:
+                    log.error("no throttle changes there until they can be read: %s", stored.problem)
+                self._unreadable[stored.entity] = stored.problem
+                continue
+            self._unreadable.pop(stored.entity, None)
+            if stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
                 if change is not None:
                     yield change

@@ -12,6 +12,7 @@ from typing import Protocol
 from kafka_reassign_rpc.client.config_calls import APPEND, SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -52,7 +53,7 @@ class LeasedConfigs:
     def _stored(self, entity: Entity, found: Configs | KafkaError) -> StoredConfigs:
         known = self._log.memories.get(entity)
         if isinstance(found, KafkaError):
-            what = f"the configs of {entity.kind} {entity.name} cannot be read: {found}"
+            what = f"the configs of {_named(entity)} cannot be read: {found}"
             return StoredConfigs(entity, None, None if known is None else known.memory, what)
         return StoredConfigs(entity, found or None, None if known is None else which(known, found), version=found)
 
@@ -87,14 +88,14 @@ class LeasedConfigs:
         for write in writes:
             entity = write.stored.entity
             if now[entity] != write.stored.version:
-                raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
+                raise ReloadNeeded(f"somebody else has changed the configs of {_named(entity)}")
 
     async def _change(self, writes: Sequence[ConfigWrite]) -> None:
         for some in zip(*map(differences, writes), strict=True):
             changes = {write.stored.entity: values for write, values in zip(writes, some, strict=True) if values}
             for entity, error in (await self._cluster.change_configs(changes) if changes else {}).items():
                 if error is not None:
-                    raise ReloadNeeded(f"the configs of {entity.kind} {entity.name} may not have changed: {error}")
+                    raise ReloadNeeded(f"the configs of {_named(entity)} may not have changed: {error}")
         now = await self._cluster.configs([write.stored.entity for write in writes])
         for write in writes:
             found = now[write.stored.entity]
@@ -103,7 +104,11 @@ class LeasedConfigs:
                 continue
             if found != write.stored.version and _unordered(found) != _unordered(write.configs):
                 entity = write.stored.entity
-                raise ReloadNeeded(f"somebody else has changed the configs of {entity.kind} {entity.name}")
+                raise ReloadNeeded(f"somebody else has changed the configs of {_named(entity)}")
+
+
+def _named(entity: Entity) -> str:
+    return f"{'topic' if entity.kind == TOPICS else 'broker'} {entity.name}"
 
 
 def differences(write: ConfigWrite) -> tuple[Values, Values]:

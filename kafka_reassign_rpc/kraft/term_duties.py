@@ -32,7 +32,7 @@ from kafka_reassign_rpc.support.parts import nothing
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 MOST_TOLD_MS, OF_TIMEOUT = 10_000, 0.8
-"""Who has asked for a move waits so long at most for what the cluster says, and for this part of its own time-out."""
+"""How long at most a request for a move waits for what the cluster says, and for which part of its own time-out."""
 
 
 class Asked(NamedTuple):
@@ -150,6 +150,7 @@ class TermDuties:
     def _noticed(self, found: Noticed) -> None:
         if found.brokers:
             self._changed()
+            self.loop.throttle_leases.everything()  # the rates of a broker that is back may have to go
         if found.arrived:
             self._around.tasks.begin_steps(self._cordon.changed(found.arrived))
 

@@ -8,8 +8,9 @@ from uuid import UUID
 from kafka_reassign_rpc.client.config_calls import SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -91,7 +92,10 @@ class MemoryCluster:
         return {name: DONE if error is None else Outcome(Told.REFUSED, error) for name, error in errors.items()}
 
     async def configs(self, entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
-        return {entity: dict(self.of_configs.get(entity, {})) for entity in entities}
+        """A dead broker tells none."""
+        live = {DEFAULT, *map(str, self.brokers)}
+        dead = {one for one in entities if one.kind == BROKERS and one.name not in live}
+        return {one: BrokerNotAvailable() if one in dead else dict(self.of_configs.get(one, {})) for one in entities}
 
     async def change_configs(self, changes: Mapping[Entity, Values]) -> dict[Entity, KafkaError | None]:
         self.before_change()

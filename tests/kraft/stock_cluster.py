@@ -1,4 +1,4 @@
-"""Three stock brokers in KRaft mode with an authorizer: one cluster for all tests of a process."""
+"""Stock brokers in KRaft mode with an authorizer: one cluster of three for most tests of a process."""
 
 import asyncio
 import itertools
@@ -48,18 +48,18 @@ class StockCluster:
     broker 1 is reached through `proxy` (which is no part of the cluster: a test starts it).
     """
 
-    def __init__(self, folder: Path, version: str = VERSION) -> None:
+    def __init__(self, folder: Path, version: str = VERSION, brokers: Sequence[int] = BROKERS) -> None:
         self.version = version
         self.release = tuple(map(int, version.split(".")[:2]))
         self._numbers = itertools.count(1)
         nodes = kraft_cluster(
-            folder, BROKERS, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in BROKERS}, version=version
+            folder, brokers, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in brokers}, version=version
         )
         self.proxied = [add_listener(nodes, f"{LISTENER}{number}") for number in range(2)]
         """Of two more listeners, which are reached through proxies: a proxy's port, and the one behind it."""
         self.nodes: Mapping[int, KRaftNode] = {one.id: one for one in nodes}
-        self.secured = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
-        lossy = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
+        self.secured = dict(zip(brokers, kept_ports(len(brokers)), strict=True))
+        lossy = dict(zip(brokers, kept_ports(len(brokers)), strict=True))
         self._proxies = kept_ports(1)
         self._lossy = lossy[1]
         for one, node in self.nodes.items():

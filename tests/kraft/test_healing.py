@@ -10,8 +10,9 @@ from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
-from kafka_reassign_rpc.core.settings.healing_settings import PAUSED, HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import PAUSED, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
+from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings
@@ -272,3 +273,29 @@ async def test_46_2_a_broker_that_lives_is_not_healed_by_hand_and_a_lost_one_wit
         assert not here.repairs()
         assert len((await service.heal(2, ctx, dry_run=False)).moves) == 3
         await eventually(lambda: here.repairs() == set(ALL))
+
+
+async def test_46_5_a_broker_that_dies_with_the_rates_of_a_repair_has_them_no_more_once_it_is_back(
+    here: Hurt, caplog: pytest.LogCaptureFixture
+) -> None:
+    healing = HealingSettings(interval_ms=MINUTE, throttle=HealingThrottle(1_000))
+    back = here.cluster.brokers[4]
+
+    def throttled() -> set[str]:
+        return {one.name for one, configs in here.cluster.of_configs.items() if one.kind == BROKERS and configs}
+
+    async with here.term(healing=healing) as loop:
+        here.kill(2)
+        await eventually(lambda: here.healed() == [catalogue.HEAL_NOTICED])
+        await here.pass_by(MINUTE)
+        await eventually(lambda: here.repairs() == set(ALL))
+        assert throttled() == {"1", "3", "4"}
+        here.catch_up()
+        here.kill(4)
+        await eventually(lambda: catalogue.HEAL_DONE in here.healed())
+        await eventually(lambda: throttled() == {"4"})
+        here.cluster.brokers[4] = back
+        await eventually(lambda: not throttled())
+        await eventually(lambda: not loop.cluster.moving)
+    texts = [one.message for one in caplog.records if "cannot be read" in one.message]
+    assert sorted(set(texts)) == sorted(texts), "each is said once"

@@ -1,0 +1,153 @@
+"""kr-10: a broker of a stock cluster in KRaft mode is lost for good, and servers in front are killed meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.kraft.stock_cluster import StockCluster
+from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
+from tests.processes import processes
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.stock, pytest.mark.gate]
+
+LOST = 3
+LIVE = (1, 2, 4)
+PLACES = ((1, LOST), (LOST, 2), (2, 1), (4, LOST))
+SOON = ("--failure-interval-ms", "1000", "--self-healing-max-moves", "2", "--self-healing-throttle", "100000")
+
+
+@pytest.fixture(scope="module")
+def large_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
+    """Broker 4 has two log dirs."""
+    folder = tmp_path_factory.mktemp("kraft")
+    made = StockCluster(folder, brokers=(*LIVE, LOST))
+    for one in made.nodes.values():
+        one.properties["transaction.state.log.num.partitions"] = "1"
+    made.nodes[4].properties["log.dirs"] = ",".join(str(folder / name) for name in ("a", "b"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest_asyncio.fixture
+async def service(large_cluster: StockCluster, tmp_path: Path) -> AsyncIterator[Service]:
+    async with processes(tmp_path) as started:
+        yield Service(large_cluster, started, tmp_path)
+
+
+async def test_kr_10_46_4_and_46_6_a_lost_broker_is_repaired_once_the_brake_lets_go_though_servers_are_killed(
+    service: Service,
+) -> None:
+    [topic] = await service.cluster.create({"healed": PLACES}, records=300)
+    first = await service.start(1_000, *SOON)
+    async with client_of(first) as client:
+        await client.change_settings({MAX_BROKERS: "0"})
+    before = await _replicas(service, topic)
+
+    await service.cluster.nodes[LOST].kill()
+    await eventually(lambda: _of(service, 1_000, catalogue.HEAL_HELD_BACK))
+    await first.kill()
+    second = await service.start(1_003, *SOON)
+    await eventually(lambda: _of(service, 1_003, catalogue.HEAL_HELD_BACK))
+    async with client_of(second) as client:
+        status = await client.healing_status()
+        assert status.held_back is not None
+        assert f"{MAX_BROKERS}=0" in status.held_back, "settings outlive their server"
+        assert [one.broker for one in status.failed] == [LOST]
+        with pytest.raises(PolicyViolation):
+            await client.heal_broker(LOST)
+        assert await service.moving() == set()
+        await client.change_settings({MAX_BROKERS: None})
+
+    async def moves() -> bool:
+        return bool(await service.moving())
+
+    await eventually(moves)
+    await second.kill()
+    third = await service.start(1_006, *SOON)
+
+    async def is_whole() -> bool:
+        return not any(LOST in some for some in (await _replicas(service, topic)).values())
+
+    await eventually(is_whole, within=120)
+    repaired = {name for name, some in before.items() if LOST in some}
+    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= repaired)
+    assert set(service.named(catalogue.MOVE_COMPLETED).values()) == {1}
+    for name, now in (await _replicas(service, topic)).items():
+        assert len(set(now)) == len(before[name])
+        assert {one for one in before[name] if one != LOST} <= set(now), "nothing else moved"
+    await eventually(lambda: catalogue.HEAL_DONE in [one["event"] for one in service.events()])
+    async with client_of(third) as client:
+        status = await client.healing_status()
+        assert (list(status.failed), status.waiting, status.moving) == ([], 0, 0)
+
+    async def unthrottled() -> bool:
+        return not await _throttles(service, topic)
+
+    await eventually(unthrottled)
+
+
+@pytest.mark.release
+async def test_kr_10_dh_3_what_a_failed_log_dir_held_is_repaired_and_nothing_else_moves(service: Service) -> None:
+    places = dict(enumerate(((4, 1), (2, 4), (4, 2), (1, 4), (1, 2))))
+    [topic] = await service.cluster.create({"jbod": [*places.values()]}, records=20)
+    lost_dir = Path(service.cluster.nodes[4].properties["log.dirs"].split(",")[1])  # the first one has the metadata
+    lost = {int(path.name.rpartition("-")[2]) for path in lost_dir.glob(f"{topic}-*")}
+    assert 0 < len(lost) < 4
+    server = await service.start(1_009)
+    lost_dir.rename(lost_dir.with_name("away"))
+    lost_dir.touch()  # root may write into any directory, but not into a file as if it were one
+    async with client_of(server) as client:
+
+        async def is_shown() -> bool:
+            shown = [(one.broker, list(one.paths)) for one in (await client.healing_status()).log_dirs]
+            return shown == [(4, [str(lost_dir)])]
+
+        await eventually(is_shown)
+        assert await service.replicas(topic) == places
+        await client.change_settings({INTERVAL: "30000"})
+        names = {TopicPartition(topic, index) for index in lost}
+        await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= names, within=90)
+        now = await service.replicas(topic)
+        assert {index for index, some in now.items() if 4 not in some} == lost | {4}
+        assert {index: some for index, some in now.items() if index not in lost} == {
+            index: some for index, some in places.items() if index not in lost
+        }
+
+        async def is_over() -> bool:
+            return not (await client.healing_status()).log_dirs
+
+        await eventually(is_over)
+        await client.change_settings({INTERVAL: None})
+
+
+def _of(service: Service, server: int, event: str) -> bool:
+    return any((one["server"], one["event"]) == (server, event) for one in service.events())
+
+
+async def _replicas(service: Service, topic: str) -> Mapping[TopicPartition, tuple[int, ...]]:
+    names = (topic, STATE_TOPIC)
+    found = dict(zip(names, await asyncio.gather(*map(service.replicas, names)), strict=True))
+    return {TopicPartition(name, index): some for name in names for index, some in found[name].items()}
+
+
+async def _throttles(service: Service, topic: str) -> list[str]:
+    async with service.cluster.client() as client:
+        told = {
+            **await client.describe_configs([(TOPIC, topic), (TOPIC, STATE_TOPIC)]),
+            **{(BROKER, str(one)): some for one, some in (await client.describe_broker_configs(LIVE)).items()},
+        }
+    assert not any(isinstance(some, KafkaError) for some in told.values()), told
+    named = [one.name for some in told.values() if not isinstance(some, KafkaError) for one in some]
+    return [name for name in named if name.endswith(THROTTLES)]
