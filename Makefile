@@ -1,4 +1,4 @@
-# `make serve` and `make test` are all a newcomer needs: each does its own set-up.
+# `make serve`, `make serve-kraft` and `make test` are all a newcomer needs: each does its own set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,13 +11,16 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core $(wildcard tests/kraft/test_*.py) tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
-.PHONY: help serve check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
+.PHONY: help serve serve-kraft check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
 serve: $(if $(wildcard $(VENV)/.ready),venv,$(VENV)/.serves)  ## start ZooKeeper, six simulated brokers and the server with its page; Ctrl-C ends them all
 	$(BIN)/kafka-reassign-rpc serve --metrics-listener 127.0.0.1:9404 --status-page full
+
+serve-kraft: $(if $(wildcard $(VENV)/.ready),venv,$(VENV)/.serves)  ## start three brokers of Kafka in KRaft mode and the service in front of them with its page, or in front of yours: make serve-kraft BOOTSTRAP=broker1:9092
+	$(BIN)/kafka-reassign-rpc serve $(if $(BOOTSTRAP),--bootstrap-server $(BOOTSTRAP),--own-cluster kraft) --metrics-listener 127.0.0.1:9404 --status-page full
 
 check: venv  ## the inner loop, a minute: style, types, import contracts, and the tests that start no process
 	$(BUDGET) check -- $(MAKE) --no-print-directory lint pure

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
+from kafka_reassign_rpc.cli import demo_topics
 from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, LEAD, NODES, PORTS
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
@@ -16,6 +18,7 @@ from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
 from kafka_reassign_rpc.kraft.front import FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
 from kafka_reassign_rpc.kraft.term_duties import Asked
@@ -138,14 +141,25 @@ def _warn(text: str) -> None:
     log.warning("%s", text)
 
 
-async def serve(config: KRaftConfig, bootstrap: str, pages: Callable[[str | None], str], stop: asyncio.Event) -> None:
+async def serve(
+    config: KRaftConfig,
+    bootstrap: str,
+    pages: Callable[[str | None], str],
+    stop: asyncio.Event,
+    own: EmbeddedKRaft | None = None,
+) -> None:
+    """`own`: the cluster that starts before the server and ends after it."""
     server = KRaftProcess(config)
+    async with AsyncExitStack() as stack:
 
-    async def start() -> None:
-        await server.__aenter__()
-        await server.ready()
+        async def start() -> None:
+            if own is not None:
+                await stack.enter_async_context(own)
+                await demo_topics.fill(own.bootstrap)
+            stack.push_async_exit(server)
+            await server.__aenter__()
+            await server.ready()
 
-    try:
         if await ended_first(start(), stop):
             brokers = ",".join(map(str, server.brokers)) or "none"
             announce(
@@ -153,5 +167,3 @@ async def serve(config: KRaftConfig, bootstrap: str, pages: Callable[[str | None
                 + pages(server.metrics_address)
             )
             await ended_first(server.ended(), stop)
-    finally:
-        await server.__aexit__(None, None, None)

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listene
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS
+from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, KRAFT, OWN_CLUSTER, SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import GIVEN, LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
@@ -40,6 +40,7 @@ from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
+from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps, file_descriptors
@@ -57,7 +58,7 @@ kafka-reassign-partitions.sh can use it.
 
 With --zookeeper-connect it serves the cluster whose brokers are registered in that ZooKeeper. Without it, serve starts
 a whole cluster of its own: a real ZooKeeper (needs Java 17 or later, and the extra [demo]) and six simulated brokers
-with some topics.
+with some topics; with --own-cluster kraft, three real brokers in KRaft mode (needs Java 17 or later, and Maven).
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
 With --bootstrap-server it serves a cluster in KRaft mode: what it decides it keeps in a topic of that cluster, and the
@@ -97,7 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
         return watch_command.run(arguments)
     if CLUSTERS in read[GIVEN]:
         raise UsageError(f"{CLUSTERS} says which clusters to look at: give --watch too, or leave it out")
-    if BOOTSTRAP in read[GIVEN]:  # the variable is for commands that only ask
+    is_in_front = BOOTSTRAP in read[GIVEN]  # the variable is for commands that only ask
+    if OWN_CLUSTER in read[GIVEN] and (is_in_front or read["zookeeper.connect"] is not None):
+        raise UsageError("--own-cluster: it is for a server that is given no cluster")
+    if is_in_front or read[OWN_CLUSTER] == KRAFT:
         return _run_in_front_of_kraft(read)
     if of_kraft := [one for one in (COMMAND_CONFIG, *(one.name for one in FRONT_SETTINGS)) if one in read[GIVEN]]:
         raise UsageError(f"{of_kraft[0]} is for a cluster in KRaft mode: give --bootstrap-server too, or leave it out")
@@ -160,11 +164,15 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
         core_dumps.forbid()
     if in_vain := kraft_serving.without_effect(values[GIVEN]):
         log.warning("settings that have no effect in front of KRaft: %s", ", ".join(in_vain))
+    own = None
+    if values[OWN_CLUSTER] == KRAFT:
+        own = EmbeddedKRaft(Path(values["data.dir"]) / "kraft")
+        values |= {BOOTSTRAP: own.bootstrap, COMMAND_CONFIG: None}
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     config = kraft_serving.kraft_config(values, common)
 
     async def main(stop: asyncio.Event) -> None:
-        await kraft_serving.serve(config, values[BOOTSTRAP], lambda address: _pages(address, values), stop)
+        await kraft_serving.serve(config, values[BOOTSTRAP], lambda address: _pages(address, values), stop, own)
 
     return run_until_signalled(main, values["log.format"], loop=values["loop"])
 

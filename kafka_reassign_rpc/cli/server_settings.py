@@ -44,8 +44,10 @@ TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
 SELF_HEALING = "self-healing"
 
+OWN_CLUSTER = "own.cluster"
+ZOOKEEPER, KRAFT = "zookeeper", "kraft"
 CORE_DUMPS = "core.dumps"
-"""The name of the setting."""
+"""Names of settings."""
 
 
 def _of_all_servers(group: str) -> Iterator[Setting]:
@@ -68,11 +70,21 @@ SETTINGS: tuple[Setting, ...] = (
         "zookeeper.connect",
         zookeeper_connect,
         None,
-        "The ZooKeeper servers of the cluster, with the chroot if the cluster has one. If it is not set, serve starts"
-        " a ZooKeeper and six simulated brokers of its own.",
+        "The ZooKeeper servers of the cluster, with the chroot if the cluster has one. If neither it nor"
+        " bootstrap.server is set, serve starts a cluster of its own.",
         group=CLUSTER,
         metavar="HOST:PORT[,…][/CHROOT]",
         of_kafka=True,
+    ),
+    Setting(
+        OWN_CLUSTER,
+        one_of(ZOOKEEPER, KRAFT),
+        ZOOKEEPER,
+        "The cluster that serve starts where it is given none, and ends with itself. zookeeper: a ZooKeeper and six"
+        " simulated brokers. kraft: three brokers of Apache Kafka in KRaft mode, whose jars Maven fetches once, with"
+        " two topics.",
+        group=CLUSTER,
+        metavar="zookeeper|kraft",
     ),
     Setting(
         "zookeeper.session.timeout.ms",

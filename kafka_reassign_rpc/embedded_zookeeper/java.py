@@ -55,8 +55,8 @@ def find_java() -> str:
         seen.append(f"{where}: {java} " + ("does not run" if version is None else f"is Java {version}"))
     found = "; ".join(seen) if seen else "no java in JAVA_HOME or on the PATH"
     raise JavaNotFound(
-        f"Java {MIN_JAVA} or later is needed to run the embedded ZooKeeper ({found}). Install a JRE or JDK and put it"
-        " on the PATH, or set JAVA_HOME; or run with a ZooKeeper of your own."
+        f"Java {MIN_JAVA} or later is needed to run ZooKeeper or Kafka here ({found}). Install a JRE or JDK and put it"
+        " on the PATH, or set JAVA_HOME; or serve a cluster of your own."
     )
 
 

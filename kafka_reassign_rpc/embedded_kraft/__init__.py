@@ -1,0 +1,11 @@
+"""Stock Kafka in KRaft mode as child processes. It needs Java, and Maven, which fetches Kafka's jars once.
+
+kraft_cluster   three nodes, each a broker and a controller: start, readiness, stop
+kafka_jars      the jars, by Maven
+kept_ports      ports for JVMs that bind them only seconds after they were chosen
+"""
+
+from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, JarsUnavailable
+from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft, KRaftFailed
+
+__all__ = ["KAFKA_VERSION", "NODES", "EmbeddedKRaft", "JarsUnavailable", "KRaftFailed"]

@@ -1,0 +1,189 @@
+import asyncio
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+from uuid import uuid4
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
+from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.embedded_kraft.kafka_jars import class_path
+from kafka_reassign_rpc.embedded_kraft.kept_ports import kept_ports
+from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, find_java
+
+NODES = (1, 2, 3)
+RACKS = "abc"
+HOST = "127.0.0.1"
+HEAP_MB = 256
+START_S, STOP_S, LOOK_S = 180.0, 15.0, 0.5
+SETTINGS: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "controlled.shutdown.enable": "false",  # all nodes end at once, so nobody takes over
+    "transaction.state.log.num.partitions": "5",
+    "offsets.topic.num.partitions": "5",
+    "log.index.size.max.bytes": "1048576",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+}
+"""Beside Kafka's defaults: it starts quickly, and ends at once."""
+_LOG4J = """status = off
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+"""
+
+
+class KRaftFailed(RuntimeError):
+    """The message names the log of the node."""
+
+
+class EmbeddedKRaft:
+    """`async with EmbeddedKRaft(data_dir) as cluster: cluster.bootstrap`.
+
+    data_dir   records and metadata, and the nodes' logs; created if absent, kept, and locked while in use
+
+    Its ports are chosen when it is made. Start it from a thread that lives as long as the cluster should.
+    """
+
+    def __init__(self, data_dir: str | os.PathLike[str]) -> None:
+        self.data_dir = Path(data_dir).absolute()
+        ports = kept_ports(2 * len(NODES), HOST)
+        self._ports = dict(zip(NODES, ports, strict=False))
+        self._of_controllers = dict(zip(NODES, ports[len(NODES) :], strict=True))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"{HOST}:{port}" for port in self._ports.values())
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Waits until all brokers are registered. Raises JavaNotFound, JarsUnavailable, KRaftFailed."""
+        self._take_lock()
+        try:
+            java, jars = await asyncio.to_thread(lambda: (find_java(), class_path(self.data_dir)))
+            await asyncio.gather(*(self._format(node, java, jars) for node in NODES))
+            for node in NODES:
+                self._processes[node] = self._child(node, java, jars, "kafka.Kafka", str(self._config(node)))
+            async with asyncio.timeout(START_S):
+                await self._registered()
+        except TimeoutError:
+            await self.stop()
+            raise KRaftFailed(f"the brokers are not there after {START_S:g} s: see {self._log(NODES[0])}") from None
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Ends all nodes and unlocks the data directory."""
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            try:
+                await asyncio.to_thread(process.wait, STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                await asyncio.to_thread(process.wait)
+        self._processes.clear()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    async def _registered(self) -> None:
+        while True:
+            self._check()
+            with suppress(KafkaError, OSError):
+                async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
+                    if len(await client.describe_cluster()) == len(NODES):
+                        return
+            await asyncio.sleep(LOOK_S)
+
+    def _check(self) -> None:
+        for node, process in self._processes.items():
+            if process.poll() is not None:
+                last = self._log(node).read_text(errors="replace").strip().splitlines()[-1:]
+                raise KRaftFailed(f"broker {node} has ended: {''.join(last)[:300]} (see {self._log(node)})")
+
+    async def _format(self, node: int, java: str, jars: str) -> None:
+        folder = self._folder(node)
+        folder.mkdir(exist_ok=True)
+        self._config(node).write_text("".join(f"{name}={value}\n" for name, value in self._properties(node)))
+        (folder / "log4j2.properties").write_text(_LOG4J)
+        if (folder / "data" / "meta.properties").exists():
+            return
+        arguments = ("format", f"--cluster-id={self._cluster_id()}", "-c", str(self._config(node)))
+        process = self._child(node, java, jars, "kafka.tools.StorageTool", *arguments)
+        if await asyncio.to_thread(process.wait):
+            raise KRaftFailed(f"the data of broker {node} cannot be prepared: see {self._log(node)}")
+
+    def _properties(self, node: int) -> Iterator[tuple[str, str]]:
+        voters = ",".join(f"{one}@{HOST}:{port}" for one, port in self._of_controllers.items())
+        listeners = f"PLAINTEXT://{HOST}:{self._ports[node]},CONTROLLER://{HOST}:{self._of_controllers[node]}"
+        yield from SETTINGS.items()
+        yield "node.id", str(node)
+        yield "broker.rack", RACKS[node - 1]
+        yield "controller.quorum.voters", voters
+        yield "listeners", listeners
+        yield "log.dirs", str(self._folder(node) / "data")
+
+    def _cluster_id(self) -> str:
+        """The same for all nodes, and at every start."""
+        file = self.data_dir / "cluster.id"
+        if not file.exists():
+            file.write_text(topic_id_text(uuid4()))
+        return file.read_text().strip()
+
+    def _child(self, node: int, java: str, jars: str, *command: str) -> subprocess.Popen[bytes]:
+        """Bound to the thread that starts it. Ctrl-C reaches us, and we stop the nodes in our own order."""
+        assert self._lock is not None
+        logging = f"-Dlog4j2.configurationFile={self._folder(node) / 'log4j2.properties'}"
+        jvm = (java, "-Xms96m", f"-Xmx{HEAP_MB}m", *QUICK_START, logging, "-cp", jars)
+        with self._log(node).open("ab") as log:
+            return subprocess.Popen(
+                tied_to_us([*jvm, *command]),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder(node),
+                start_new_session=True,
+                pass_fds=(self._lock.fileno(),),
+            )
+
+    def _folder(self, node: int) -> Path:
+        return self.data_dir / f"broker-{node}"
+
+    def _config(self, node: int) -> Path:
+        return self._folder(node) / "server.properties"
+
+    def _log(self, node: int) -> Path:
+        return self._folder(node) / "broker.log"
+
+    def _take_lock(self) -> None:
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        lock = (self.data_dir / "lock").open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            raise KRaftFailed(f"{self.data_dir} is in use by another embedded cluster") from error
+        self._lock = lock

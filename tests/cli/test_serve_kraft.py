@@ -1,0 +1,91 @@
+"""sv-1: a stranger's `make serve-kraft`: a cluster, the service in front of it, a first move, and the end of all."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
+from kafka_reassign_rpc.embedded_kraft import KAFKA_VERSION, NODES, JarsUnavailable, kafka_jars
+from tests.http_client import get
+from tests.processes import Processes, children_of, exists
+from tests.stock.tools import Tools
+from tests.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+PORT_0 = ("--listeners", "PLAINTEXT://127.0.0.1:0", "--metrics-listener", "127.0.0.1:0")
+TOPIC, TARGET = "payments", [3, 1]
+
+
+def recipe(*variables: str) -> list[str]:
+    """The arguments of `kafka-reassign-rpc`."""
+    shown = subprocess.run(
+        ["make", "-n", "serve-kraft", *variables], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    command, *arguments = shown.stdout.splitlines()[-1].split()
+    assert Path(command).name == "kafka-reassign-rpc"
+    return arguments
+
+
+@pytest.mark.stock
+@pytest.mark.gate
+async def test_sv_1_make_serve_kraft_serves_a_cluster_the_stock_tool_moves_a_topic_and_ctrl_c_leaves_no_process(
+    commands: Processes, tmp_path: Path
+) -> None:
+    server = await commands.start("serve", *recipe(), *PORT_0)
+    assert server.ready_value("brokers") == "1,2,3"
+    assert (await get(server.ready_value("metrics"), "/")).status == 200
+    children = children_of(server.pid)
+    assert len(children) == len(NODES)
+    bootstrap, plan = server.ready_value("bootstrap"), tmp_path / "plan.json"
+    moves = [{"topic": TOPIC, "partition": index, "replicas": TARGET} for index in range(6)]
+    plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+    with Tools(KAFKA_VERSION) as tools:
+        command = ("reassign-partitions", "--bootstrap-server", bootstrap, "--reassignment-json-file", str(plan))
+        begun = await tools.run(*command, "--execute")
+        assert begun.code == 0, begun
+
+        async def has_moved() -> bool:
+            async with AsyncReassignmentClient(bootstrap_servers=server.ready_value("cluster")) as client:
+                found = (await client.describe_topics([TOPIC]))[TOPIC]
+            assert not isinstance(found, KafkaError)
+            return all(one.replicas == tuple(TARGET) and {*one.isr} == {*TARGET} for one in found.values())
+
+        await eventually(has_moved, within=60)
+        assert "is completed" in (await tools.run(*command, "--verify")).out
+
+    assert await server.stop(signal.SIGINT) == 0
+
+    assert not [child for child in children if exists(child)]
+    assert "Traceback" not in server.log
+
+
+def test_sv_1_make_serve_kraft_takes_a_cluster_that_is_there() -> None:
+    theirs = "broker1:9092,broker2:9092"
+    arguments = recipe(f"BOOTSTRAP={theirs}")
+    assert arguments[:3] == ["serve", "--bootstrap-server", theirs]
+    assert "--own-cluster" not in arguments
+
+
+def test_sv_1_without_maven_it_is_said_what_to_install_or_to_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JarsUnavailable, match=r"Maven is needed.*or serve a cluster of yours: --bootstrap-server"):
+        kafka_jars.class_path(tmp_path)
+
+
+def test_sv_1_jars_that_maven_has_found_are_looked_for_again_where_one_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, jar = tmp_path / f"classpath-{KAFKA_VERSION}", tmp_path / "one.jar"
+    jar.touch()
+    kept.write_text(os.pathsep.join([str(jar), str(jar)]))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert kafka_jars.class_path(tmp_path) == kept.read_text()
+    jar.unlink()
+    with pytest.raises(JarsUnavailable):
+        kafka_jars.class_path(tmp_path)
