@@ -49,6 +49,30 @@ KINDS = {
         ("parts", "tolerance"),
     ),
 }
+
+
+class BrokerLimit(NamedTuple):
+    what: str
+    unit: str
+    example: str
+    parse: Callable[[str], int]
+
+
+BROKER_LIMITS = {
+    "bytes": BrokerLimit("bytes of replicas", "BYTES", "4=2TB", byte_count(0)),
+    "replicas": BrokerLimit("replicas", "N", "4=2000", whole(0)),
+    "leaders": BrokerLimit("preferred leaders", "N", "4=700", whole(0)),
+    "produce": BrokerLimit("bytes/s written to replicas", "BYTES/S", "4=50MB", byte_rate(1)),
+    "fetch": BrokerLimit("bytes/s that leaders send to consumers", "BYTES/S", "4=50MB", byte_rate(1)),
+    "bytes_in": BrokerLimit("bytes/s that leaders get from producers", "BYTES/S", "4=50MB", byte_rate(1)),
+    "potential_out": BrokerLimit(
+        "bytes/s that consumers would read if all its replicas led", "BYTES/S", "4=90MB", byte_rate(1)
+    ),
+    "messages_in": BrokerLimit("messages/s that leaders get", "N", "4=20000", whole(0)),
+    "cpu": BrokerLimit("CPU of leaders, in µs/s", "N", "4=900000", whole(0)),
+}
+"""By measure."""
+_BROKER = whole(0, 2**31 - 1)
 _WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")
 
 
@@ -189,14 +213,15 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
         metavar="SHARE",
         help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
     )
-    limits.add_argument(
-        "--broker-max-bytes",
-        action="append",
-        default=[],
-        metavar="ID=BYTES",
-        help="the most bytes that a broker may hold after the plan, such as 4=2TB: what would be more does not come to "
-        "it; may be repeated",
-    )
+    for name, limit in BROKER_LIMITS.items():
+        limits.add_argument(
+            f"--broker-max-{name.replace('_', '-')}",
+            action="append",
+            default=[],
+            metavar=f"ID={limit.unit}",
+            help=f"the most {limit.what} of a broker, such as {limit.example} (all={limit.example[2:]}: of each): what "
+            "would be more does not come to it; may be repeated",
+        )
     limits.add_argument(
         "--allow-fewer-racks",
         action="store_true",
@@ -260,7 +285,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
         network=network,
         lead_first=not arguments.leaders_stay,
         broker_weights=read_broker_weights(arguments.broker_weights),
-        broker_max_bytes=_by_broker("--broker-max-bytes", "bytes, as 4=2TB", byte_count(0), arguments.broker_max_bytes),
+        broker_max=_broker_limits(arguments),
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(
@@ -285,7 +310,7 @@ def _tolerance(arguments: argparse.Namespace, default: float) -> float:
 
 
 def broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
-    return tuple(sorted({checked(flag, whole(0, 2**31 - 1), one) for one in names_in(flag, text)}))
+    return tuple(sorted({checked(flag, _BROKER, one) for one in names_in(flag, text)}))
 
 
 def _parts(arguments: argparse.Namespace) -> "dict[GoalKind, tuple[int, ...]]":
@@ -310,14 +335,34 @@ def names_in(flag: str, text: str | None) -> tuple[str, ...]:
     return found
 
 
-def _by_broker(flag: str, what: str, parse: Callable[[str], int], given: list[str]) -> dict[int, int]:
+def _broker_limits(arguments: argparse.Namespace) -> dict[str, dict[int, int]]:
+    found = {}
+    for name, limit in BROKER_LIMITS.items():
+        flag, given = f"--broker-max-{name.replace('_', '-')}", getattr(arguments, f"broker_max_{name}")
+        found[name] = _by_broker(flag, f"limit, as {limit.example}", limit.parse, given, parse_broker=_one_or_every)
+    return {name: limits for name, limits in found.items() if limits}
+
+
+def _one_or_every(text: str) -> int:
+    from kafka_reassign_rpc.pipeline.planning.plan_input import EVERY_BROKER
+
+    return EVERY_BROKER if text == "all" else _BROKER(text)
+
+
+def _by_broker(
+    flag: str,
+    what: str,
+    parse: Callable[[str], int],
+    given: list[str],
+    parse_broker: Callable[[str], int] = _BROKER,
+) -> dict[int, int]:
     """`what`: is expected of each broker, with an example."""
     found = {}
     for text in given:
         broker, separator, value = text.partition("=")
         if not separator:
             raise UsageError(f"{flag}: expected a broker and its {what}, got {told(text)}")
-        found[checked(flag, whole(0, 2**31 - 1), broker)] = checked(flag, parse, value)
+        found[checked(flag, parse_broker, broker)] = checked(flag, parse, value)
     return found
 
 

@@ -2,6 +2,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 
 from kafka_reassign_rpc.core.config_values import listed
+from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.support.counted import agreeing, plural, those
@@ -35,6 +36,10 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         _check_factor(goal.factor, len(live))
     if goal.least_bytes and (goal.forces_changes or options.weights.spread_topics):
         raise PlanError(f"{goal.kind}: small partitions can stay only where a plan evens out brokers and nothing else")
+    chooses = goal.kind not in (GoalKind.DEMOTE, GoalKind.SET_FACTOR)
+    if of_leaders := [] if chooses else sorted({*options.broker_max}.intersection(LEADER_MEASURES)):
+        flag = f"--broker-max-{of_leaders[0].replace('_', '-')}"
+        raise PlanError(f"{goal.kind}: replicas that are there begin to lead, so {flag} cannot be kept: leave it out")
     if goal.mends_racks:
         _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
 

@@ -7,6 +7,9 @@ import msgspec
 
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 
+BrokerLimits = Mapping[str, Mapping[int, int]]
+"""By measure and broker."""
+
 
 class PlanError(Exception):
     """The goal cannot be planned for this cluster; the message says what to change."""
@@ -141,7 +144,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     """tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that is never filled
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
-    broker_max_bytes    by broker: what a plan brings to it ends where its replicas would have more bytes
+    broker_max   by measure and broker: what a plan brings to it ends where it would hold more
     network      slow brokers get and send less, and so do leaders of busy partitions
     lead_first   another in-sync replica leads before the copy if a broker would send too much
     rounds       the most of EXPAND and REBALANCE
@@ -159,5 +162,5 @@ class PlanOptions(msgspec.Struct, frozen=True):
     lead_first: bool = True
     weights: GoalWeights = GoalWeights()
     broker_weights: Mapping[int, Mapping[str, float]] = {}
-    broker_max_bytes: Mapping[int, int] = {}
+    broker_max: BrokerLimits = {}
     effort: Effort = Effort.FULL

@@ -16,7 +16,14 @@ import msgspec
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, over_limits, room_of
+from kafka_reassign_rpc.planner.brokers.broker_room import (
+    UNBOUNDED,
+    Spare,
+    holdable_bytes,
+    other_limits,
+    over_limits,
+    room_of,
+)
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
@@ -36,7 +43,7 @@ from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
@@ -50,6 +57,7 @@ _IDLE_ROUNDS = 4
 _MATCHED = 0.2
 """REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
 
+_NOTHING = Load()
 _AIM, _AIM_OF_MANY = 0.8, 0.9
 """Parts of the tolerance: how near to its targets balancing brings a broker. With many partitions a rebalance hits
 what it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the
@@ -86,7 +94,7 @@ class RoundCoordinator:
         self._leading: LeaderRounds | None = None
         self._withdrawal: Withdrawal | None = None
         self._spread: SpreadRounds | None = None
-        self._arrived: dict[int, int] = {}
+        self._arrived: dict[int, Load] = {}
         self._copied = 0
         self.notes: list[str] = []
         check_goal(goal, self._brokers, options)
@@ -122,12 +130,14 @@ class RoundCoordinator:
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
             for broker in sorted(self._remaining)
         }
-        limits = self.options.broker_max_bytes
-        held_by_receivers = {broker: self.before[broker].bytes for broker in self._receivers}
+        limits = self.options.broker_max
+        held_by_receivers = {broker: self.before[broker] for broker in self._receivers}
         self.notes += over_limits(held_by_receivers, limits)
+        self._limits = other_limits(self.before, limits)
+        most = limits.get("bytes", {})
         self._rooms = {
-            broker: room_of(self._brokers[broker], held, self._typical_size, self.options.headroom, limits.get(broker))
-            for broker, held in held_by_receivers.items()
+            one: room_of(self._brokers[one], held.bytes, self._typical_size, self.options.headroom, most.get(one))
+            for one, held in held_by_receivers.items()
         }
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
@@ -206,7 +216,7 @@ class RoundCoordinator:
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 widest = self.options.tolerance * (1 + self._aim()) / 2
-                self._spare = spare_loads(self.targets, self.loads, widest)
+                self._spare = self._within_limits(spare_loads(self.targets, self.loads, widest))
                 return True
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in, self.options.effort)
@@ -250,7 +260,7 @@ class RoundCoordinator:
         else:
             by_rack, weights = self._forced.choices(self.loads)
         names = tuple(by_rack)
-        free_bytes = {broker: self._room(broker) for broker in self._eligible}
+        free_bytes = {broker: self._room(broker).for_replicas for broker in self._eligible}
         choice = BrokerChoice(
             by_rack=by_rack,
             rack_weights=WeightedBrokers.of({turn: weights[name] for turn, name in enumerate(names)}),
@@ -327,10 +337,22 @@ class RoundCoordinator:
             return self._decide_balance(buckets)
         return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
 
-    def _room(self, broker: int, more: int = 0) -> int:
-        """Bytes that certainly fit beside what the plan has brought, and `more`."""
-        room = self._rooms.get(broker)
-        return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0) + more)
+    def _room(self, broker: int, more: Load = _NOTHING) -> Spare:
+        """What certainly fits beside what the plan has brought, and `more`."""
+        room, came = self._rooms.get(broker), self._arrived.get(broker, _NOTHING)
+        limits = self._limits.get(broker)
+        return Spare(
+            UNBOUNDED if room is None else room.left(came.bytes + more.bytes),
+            None if limits is None else limits.minus(came).minus(more),
+        )
+
+    def _within_limits(self, spare: dict[tuple[int, int], Load]) -> dict[tuple[int, int], Load]:
+        """What comes back to a broker has room there, whatever other limits there are."""
+        for broker in self._limits:
+            left, given = self._room(broker).limits, spare.get((broker, IN))
+            if left is not None and given is not None:
+                spare[broker, IN] = Load._make(map(min, given, left))
+        return spare
 
     def take(self, accepted: AcceptedSums) -> None:
         if self._leading is not None and self._withdrawal is None:
@@ -343,9 +365,9 @@ class RoundCoordinator:
         spreads = self._spreads_now()
         if not spreads and (self._spare, self._search, self._withdrawal) != (None, None, None):
             return
-        for broker, size in accepted.arrived.items():
-            self._arrived[broker] = self._arrived.get(broker, 0) + size
-            self._copied += size
+        for broker, load in accepted.arrived.items():
+            self._arrived[broker] = self._arrived.get(broker, _NOTHING).plus(load)
+            self._copied += load.bytes
         if self._spread is not None and spreads:
             self._spread.take(accepted.accepted, balances=self._balances)
             self._last_cost = self._cost()
@@ -422,7 +444,7 @@ class RoundCoordinator:
         """One partition in so many; 0: the search is not worth its time."""
         if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
             return 0
-        if self.options.effort is Effort.NONE:
+        if self.options.effort is Effort.NONE or self._limits:
             return 0
         partitions = self._survey.partitions
         if partitions <= SMALL:
@@ -440,7 +462,7 @@ class RoundCoordinator:
             rack_rule=self._rack_rule,
             max_bytes=self.options.max_bytes,
             copied=None if sees_all else self._copied,
-            arrived=None if sees_all else self._arrived,
+            arrived=None if sees_all else {broker: load.bytes for broker, load in self._arrived.items()},
             keeps_mended=self.goal.mends_racks,
         )
 

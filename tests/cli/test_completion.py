@@ -59,8 +59,11 @@ def test_sv_1_behind_a_goal_of_plan_the_shell_completes_the_flags_of_that_goal_a
     def completed(line: str) -> set[str]:
         return words_after(script, line)
 
-    of_brokers = {"--brokers", "--broker-bandwidth", "--broker-max-bytes", "--broker-weights"}
-    assert completed("kafka-reassign-rpc plan drain --br") == of_brokers
+    of_brokers = {"--brokers", "--broker-bandwidth", "--broker-weights"}
+    found = completed("kafka-reassign-rpc plan drain --br")
+    limits = {one for one in found if one.startswith("--broker-max-")}
+    assert {"--broker-max-bytes", "--broker-max-bytes-in"} <= limits
+    assert found - limits == of_brokers
     assert not completed("kafka-reassign-rpc plan drain --replication-f")
     assert completed("kafka-reassign-rpc plan set-rf --replication-f") == {"--replication-factor"}
     assert completed("kafka-reassign-rpc plan drain") == {"drain"}

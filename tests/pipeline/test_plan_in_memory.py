@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.arriving import Arriving
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
-from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.planning.plan_input import EVERY_BROKER, PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, SnapshotToPlan
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
@@ -82,14 +82,18 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
 ) -> None:
     path = write_random_snapshot(tmp_path / "snapshot", seed=GOALS.index(goal))
     network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
-    limits = {9: 250_000, 5: 700_000}
-    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK, broker_max_bytes=limits)
+    limits = {"bytes": {9: 250_000, 5: 700_000}}
+    if goal.kind in (GoalKind.HEAL, GoalKind.REBALANCE, GoalKind.COMBINE):
+        limits |= {"replicas": {EVERY_BROKER: 60, 9: 20}, "leaders": {8: 9}, "produce": {EVERY_BROKER: 70_000}}
+    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK, broker_max=limits)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
     in_memory = plan_job.run_here(PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark
     assert on_spark.moves > 0
-    for one in on_spark.brokers:
-        assert one.after.bytes <= max(limits.get(one.broker, one.after.bytes), one.before.bytes)
+    for name, asked in on_spark.requested.broker_max.items():
+        for one in on_spark.brokers:
+            before, after = getattr(one.before, name), getattr(one.after, name)
+            assert after <= max(asked.get(one.broker, after), before)
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
 
 

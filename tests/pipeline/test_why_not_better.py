@@ -112,11 +112,11 @@ NOTHING_FOUND = (
         ),
         (summary(broker(1, 150), broker(2, 50, capacity=1000, free=500)), NOTHING_FOUND),
         (
-            summary(broker(1, 150), broker(2, 50), broker_max_bytes={2: 59}),
+            summary(broker(1, 150), broker(2, 50), broker_max={"bytes": {2: 59}}),
             "one more replica of the mean size on broker 2 would be more than --broker-max-bytes allows",
         ),
-        (summary(broker(1, 150), broker(2, 50), broker_max_bytes={2: 70}), NOTHING_FOUND),
-        (summary(broker(1, 150), broker(2, 50), broker_max_bytes={1: 150}), NOTHING_FOUND),
+        (summary(broker(1, 150), broker(2, 50), broker_max={"bytes": {2: 70}}), NOTHING_FOUND),
+        (summary(broker(1, 150), broker(2, 50), broker_max={"bytes": {1: 150}}), NOTHING_FOUND),
         (
             summary(broker(1, 150), broker(2, 50, capacity=1000, free=70, before=40), headroom=0.05),
             "broker 2 has no room for one more replica of the mean size beside the headroom of 5%",

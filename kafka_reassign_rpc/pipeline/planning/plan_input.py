@@ -2,7 +2,10 @@
 once.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
+
+import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
@@ -15,6 +18,9 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOp
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.support.counted import those
+
+EVERY_BROKER = -1
+"""In limits by broker: all that have none of their own."""
 
 
 class PlanJob(NamedTuple):
@@ -39,7 +45,8 @@ def check(job: PlanJob) -> SnapshotMeta:
     meta = snapshot_files.check(job.snapshot)
     brokers = read_brokers(job.snapshot)
     require_brokers("broker-bandwidth", brokers, job.options.network.by_broker)
-    require_brokers("broker-max-bytes", brokers, job.options.broker_max_bytes)
+    for name, limits in job.options.broker_max.items():
+        require_brokers(f"broker-max-{name.replace('_', '-')}", {*brokers, EVERY_BROKER}, limits)
     require_weights({one.id: one.live for one in brokers.values()}, job.options.broker_weights)
     try:
         RoundCoordinator(brokers.values(), job.goal, job.options)
@@ -47,6 +54,16 @@ def check(job: PlanJob) -> SnapshotMeta:
         raise BadInput(str(error)) from None
     _require_topics(job.snapshot, job.goal.topics)
     return meta
+
+
+def with_every_broker(job: PlanJob, brokers: Collection[int]) -> PlanJob:
+    """With the limits of each broker by name."""
+    limits = {
+        name: dict.fromkeys(brokers if EVERY_BROKER in given else (), given.get(EVERY_BROKER, 0))
+        | {broker: most for broker, most in given.items() if broker != EVERY_BROKER}
+        for name, given in job.options.broker_max.items()
+    }
+    return job._replace(options=msgspec.structs.replace(job.options, broker_max=limits))
 
 
 def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:

@@ -86,6 +86,7 @@ def _run(
 ) -> PlanSummary:
     require_possible_figures(job.snapshot)
     listed, snapshot = read_brokers(job.snapshot), SnapshotToPlan(caller)
+    job = plan_input.with_every_broker(job, listed)
     live = frozenset(broker.id for broker in listed.values() if broker.live)
     min_isrs = snapshot_files.min_isrs(job.snapshot)
     show_status(f"reading {counted(snapshot_files.count_partitions(job.snapshot), 'partition')}")
@@ -327,7 +328,7 @@ def _summary(
         max_bytes=options.max_bytes,
         weights=msgspec.structs.asdict(options.weights),
         broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
-        broker_max_bytes=dict(options.broker_max_bytes),
+        broker_max={name: dict(by_broker) for name, by_broker in options.broker_max.items()},
         allow_fewer_racks=job.allow_fewer_racks,
         least_bytes=goal.least_bytes,
         **msgspec.structs.asdict(limits),

@@ -86,11 +86,12 @@ def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
 
 def _of_limits(summary: PlanSummary) -> Iterator[Fault]:
     """A broker that held more before the plan gets nothing more."""
-    limits = summary.requested.broker_max_bytes
-    for one in summary.brokers:
-        most = max(limits.get(one.broker, one.after.bytes), one.before.bytes)
-        if one.after.bytes > most:
-            yield "broker-max-bytes", f"broker {one.broker}", f"holds {one.after.bytes:.0f} bytes, may hold {most:.0f}"
+    for name, limits in summary.requested.broker_max.items():
+        for one in summary.brokers:
+            before, after = getattr(one.before, name), getattr(one.after, name)
+            most = max(limits.get(one.broker, after), before)
+            if after > most:
+                yield "broker-max", f"broker {one.broker}", f"has {after:.0f} of {name}, may have {most:.0f}"
 
 
 def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:

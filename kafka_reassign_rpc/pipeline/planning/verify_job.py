@@ -40,7 +40,7 @@ _OF_LEFT_OUT = 10
 SENTENCES = {
     **verify_rules.SENTENCES,
     **verify_chunk.SENTENCES,
-    "broker-max-bytes": "no broker comes to hold more than --broker-max-bytes",
+    "broker-max": "no broker comes to hold more than a --broker-max-… allows",
     "capacity": "brokers and their volumes have room for what comes",
     "complete": "the plan says whether partitions miss its goal, and how many",
     "limits-of-a-batch": "a batch keeps to its moves and bytes",
@@ -75,11 +75,13 @@ def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViol
         sums.add(of_some)
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
     spaces = broker_spaces(path, summary.requested.headroom)
-    allowed = limited_spaces(path, spaces, sums.held(), summary.requested.broker_max_bytes)
-    facts = facts._replace(roomy=_roomy(allowed, facts, summary))
+    limits = summary.requested.broker_max
+    limited = {broker for name, of in limits.items() if name != "bytes" for broker in of}
+    allowed = limited_spaces(path, spaces, sums.held(), limits.get("bytes", {}))
+    facts = facts._replace(roomy=_roomy(allowed, facts, summary) - limited)
     checked = _together(call(said, check_chunk, facts))
     if checked.no_room:
-        rooms = certain_rooms(allowed, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
+        rooms = certain_rooms(allowed, checked.arriving, facts.receivers - limited, all_known=not sums.unknown_sizes)
         checked.add(_together(call(said, check_room, (facts, rooms))))
     found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
     full = overfull_brokers(spaces, checked.arriving)

@@ -137,7 +137,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     to                the only brokers that get new replicas; empty: any
     within            seconds that the plan may take; None: any
     broker_weights    by broker and measure; empty: by the disks
-    broker_max_bytes  by broker: the most bytes that it may hold after the plan
+    broker_max        by measure and broker: the most that it may hold after the plan
     """
 
     brokers: list[int]
@@ -160,7 +160,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     parts: dict[str, list[int]] = {}
     allow_fewer_racks: bool = False
     least_bytes: int = 0
-    broker_max_bytes: dict[int, int] = {}
+    broker_max: dict[str, dict[int, int]] = {}
 
 
 class GainFigures(msgspec.Struct, frozen=True):

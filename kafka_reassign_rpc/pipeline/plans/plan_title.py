@@ -1,7 +1,7 @@
 """What a plan is for, with the flags that are not the defaults."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights, PlanOptions
@@ -85,10 +85,18 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
             yield f"--{flag} {_amount(size)}"
     if requested.broker_weights:
         yield "--broker-weights FILE"
-    for broker, most in sorted(requested.broker_max_bytes.items()):
-        yield f"--broker-max-bytes {broker}={_amount(most)}"
+    for name, of_brokers in requested.broker_max.items():
+        yield from _broker_limits(name, of_brokers, len(summary.brokers))
     for broker, rate in sorted(summary.broker_bandwidth.items()):
         yield f"--broker-bandwidth {broker}={_amount(rate)}"
+
+
+def _broker_limits(measure: str, limits: Mapping[int, int], brokers: int) -> Iterator[str]:
+    flag, values = f"--broker-max-{measure.replace('_', '-')}", set(limits.values())
+    if len(values) == 1 and len(limits) == brokers:
+        yield f"{flag} {_amount(values.pop())}"
+    else:
+        yield from (f"{flag} {broker}={_amount(most)}" for broker, most in sorted(limits.items()))
 
 
 def _amount(size: int) -> str:

@@ -4,6 +4,7 @@ figures, so it is true whatever the planner tried, and `plan verify` holds it ag
 
 import math
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -187,19 +188,27 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
 
 
 def _limited_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    asked, limits = _receivers_for(summary, worst), summary.requested.broker_max_bytes
-    if asked and all(
-        limits.get(one.broker, math.inf) - max(one.before.bytes, one.after.bytes) < _mean_replica(summary)
-        for one in asked
-    ):
-        named = those([one.broker for one in asked], most=_NAMED)
-        yield f"one more replica of the mean size on {named} would be more than --broker-max-bytes allows"
+    asked = _receivers_for(summary, worst)
+    for name, limits in summary.requested.broker_max.items():
+        mean, load = _mean_load(summary, name), attrgetter(name)
+        if asked and all(
+            limits.get(one.broker, math.inf) - max(load(one.before), load(one.after)) < mean for one in asked
+        ):
+            named, flag = those([one.broker for one in asked], most=_NAMED), f"--broker-max-{name.replace('_', '-')}"
+            what = "one more leader" if name in LEADER_MEASURES else "one more replica"
+            of_mean = "" if name in ("replicas", "leaders") else " of the mean size"
+            yield f"{what}{of_mean} on {named} would be more than {flag} allows"
 
 
 def _mean_replica(summary: PlanSummary) -> float:
     """Bytes, at least 1."""
-    replicas = sum(one.after.replicas for one in summary.brokers)
-    return max(1.0, sum(one.after.bytes for one in summary.brokers) / replicas if replicas else 0.0)
+    return _mean_load(summary, "bytes")
+
+
+def _mean_load(summary: PlanSummary, measure: str) -> float:
+    """Of a replica, or of a leader; at least 1."""
+    whole = _sum(summary.brokers, "leaders" if measure in LEADER_MEASURES else "replicas")
+    return max(1.0, _sum(summary.brokers, measure) / whole if whole else 0.0)
 
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:

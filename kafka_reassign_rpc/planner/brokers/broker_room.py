@@ -3,15 +3,44 @@
 at least the mean of all remaining room, and what it had less all that arrived.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.goals_and_options import BrokerLimits
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
 from kafka_reassign_rpc.support.counted import those
 
 UNBOUNDED = 2**62
 """The room of a broker of unknown capacity."""
+
+
+class Spare(NamedTuple):
+    """What may still come to a broker. `limits`: by measure, where an operator limits more than bytes."""
+
+    bytes: int
+    limits: Load | None = None
+
+    def without(self, load: Load) -> "Spare":
+        return Spare(self.bytes - load.bytes, None if self.limits is None else self.limits.minus(load))
+
+    @property
+    def is_over(self) -> bool:
+        return self.bytes < 0 or (self.limits is not None and min(self.limits) < 0)
+
+    @property
+    def for_replicas(self) -> int:
+        """Bytes; -1 where not even an empty replica may come."""
+        return self.bytes if self.limits is None or self.limits.replicas > 0 else -1
+
+    def load(self) -> Load:
+        return (self.limits or _UNLIMITED)._replace(bytes=self.bytes)
+
+
+NO_LIMIT = Spare(UNBOUNDED)
+_UNLIMITED = Load._make([UNBOUNDED] * len(MEASURES))
 
 
 class BrokerRoom(msgspec.Struct, frozen=True):
@@ -49,13 +78,25 @@ def room_of(
     return BrokerRoom(sum(rooms) - coming, max(rooms) - coming, len(rooms), allowed)
 
 
-def over_limits(held: Mapping[int, int], limits: Mapping[int, int]) -> list[str]:
-    """A note, where there are such. `held`: bytes by broker."""
-    over = [broker for broker, size in held.items() if size > limits.get(broker, UNBOUNDED)]
-    if not over:
-        return []
-    them = "it" if len(over) == 1 else "them"
-    return [f"{those(over, verb='hold')} more than --broker-max-bytes allows already: nothing comes to {them}"]
+def over_limits(held: Mapping[int, Load], limits: BrokerLimits) -> Iterator[str]:
+    """Notes on brokers that hold more than they may. `held`: by broker."""
+    for name, by_broker in limits.items():
+        over = [one for one, load in held.items() if getattr(load, name) > by_broker.get(one, UNBOUNDED)]
+        if over:
+            flag, them = f"--broker-max-{name.replace('_', '-')}", "it" if len(over) == 1 else "them"
+            what = "nothing" if name in ("bytes", "replicas") else "no more of that"
+            yield f"{those(over, verb='hold')} more than {flag} allows already: {what} comes to {them}"
+
+
+def other_limits(held: Mapping[int, Load], limits: BrokerLimits) -> dict[int, Load]:
+    """By limited broker: what may come beside bytes."""
+    found: dict[int, Load] = {}
+    for name, by_broker in limits.items():
+        for broker, most in by_broker.items() if name != "bytes" else ():
+            load = held.get(broker, Load())
+            left = {name: max(0, most - getattr(load, name))}
+            found[broker] = found.get(broker, _UNLIMITED)._replace(**left)
+    return found
 
 
 def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:

@@ -89,6 +89,6 @@ class ColumnProposals(NamedTuple):
             for place in np.unique(places).tolist():
                 load = Load(*(one[place] for one in sums))
                 found.loads.add(brokers[place], load, sign)
-                if sign > 0 and load.bytes:
-                    found.arrived[brokers[place]] = load.bytes
+                if sign > 0:
+                    found.arrived.add(brokers[place], load)
         return found

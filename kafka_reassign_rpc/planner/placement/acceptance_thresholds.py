@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_room import Spare
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, GAIN_UNIT
 
@@ -13,13 +14,13 @@ ROUNDING = 1e-12
 _BORNE = 0.1
 
 
-def threshold_at_level(buckets: BucketSums, broker: FillingBroker, level: float, room: int) -> int:
+def threshold_at_level(buckets: BucketSums, broker: FillingBroker, level: float, room: Spare) -> int:
     """The bucket below which the broker stays under the fill level and has room."""
     height = broker.height
     for bucket, brought, _ in buckets:
-        room -= brought.bytes
+        room = room.without(brought)
         height += broker.rise(brought)
-        if room < 0 or height > level + ROUNDING:
+        if room.is_over or height > level + ROUNDING:
             return bucket
     return ALL_BUCKETS
 
@@ -42,7 +43,7 @@ def threshold_within(buckets: BucketSums, spare: Load) -> int:
 
 
 def thresholds_at_least_cost(
-    buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: int
+    buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: Spare
 ) -> tuple[int, int]:
     """(need, allow): below `need` the broker's cost falls as far as possible; below `allow` it rises by no more than a
     part of what all proposals gain together.
@@ -53,8 +54,8 @@ def thresholds_at_least_cost(
     gained = 0.0
     for (_, part, gain), end in zip(buckets, following, strict=True):
         load = load.plus(part) if sign > 0 else load.minus(part)
-        room -= part.bytes
-        if room < 0:
+        room = room.without(part)
+        if room.is_over:
             break
         now, gained = cost(load), gained + gain * GAIN_UNIT
         if now < least - ROUNDING:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
+from kafka_reassign_rpc.planner.brokers.broker_room import NO_LIMIT, Spare
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, thresholds_at_least_cost
 from kafka_reassign_rpc.planner.proposals.change_proposal import OUT
@@ -66,7 +66,7 @@ def balance_thresholds(
     buckets: Mapping[tuple[int, int], BucketSums],
     loads: Mapping[int, Load],
     cost_of: Callable[[int, Load], float],
-    room: Callable[[int], int],
+    room: Callable[[int], Spare],
     new: Collection[int] | None,
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """With EXPAND only `new` brokers have to give a replica away; None: any."""
@@ -74,7 +74,7 @@ def balance_thresholds(
     for (broker, side), sums in buckets.items():
         if (broker, side) == TOTAL_COPIED:
             continue
-        sign, free = (-1, UNBOUNDED) if side == OUT else (1, room(broker))
+        sign, free = (-1, NO_LIMIT) if side == OUT else (1, room(broker))
         needed, allowed = thresholds_at_least_cost(sums, loads[broker], sign, partial(cost_of, broker), free)
         is_old = new is not None and broker not in new
         thresholds[broker, side] = (0 if is_old and side == OUT else needed, allowed)

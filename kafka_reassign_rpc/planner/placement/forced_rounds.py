@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
+from kafka_reassign_rpc.planner.brokers.broker_room import Spare
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import fill_levels, rack_weights
@@ -36,6 +37,8 @@ _TRIES = 2
 """How often the last partitions are tried without success."""
 
 Buckets = Mapping[tuple[int, int], BucketSums]
+Room = Callable[[int, Load], Spare]
+"""What may come to a broker after so much more."""
 
 
 class Stage(Enum):
@@ -106,9 +109,8 @@ class ForcedRounds:
     # -- deciding --------------------------------------------------------------------------------------------------
 
     def deciding(
-        self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Callable[[int, int], int]
+        self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Room
     ) -> Generator[None, None, Thresholds]:
-        """`room`: bytes that fit on a broker after it got so many more."""
         if self._stage is not Stage.LARGE:
             self._proposals = proposed.proposals
             self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
@@ -146,7 +148,7 @@ class ForcedRounds:
                 yield
         self._stage = Stage.LARGE if by_bytes and not self.scarce else Stage.FILL
 
-    def _fill(self, buckets: Buckets, loads: Mapping[int, Load], room: Callable[[int, int], int]) -> Thresholds:
+    def _fill(self, buckets: Buckets, loads: Mapping[int, Load], room: Room) -> Thresholds:
         self._fills += 1
         filling = self._filling(loads)
         common = fill_levels.fill_level(total(self._arrivals.values()), list(filling.values()))
@@ -162,7 +164,8 @@ class ForcedRounds:
                 level = min(common, own) if is_common else own
             for broker in self.by_rack[rack]:
                 if (broker, IN) in buckets:
-                    reached = threshold_at_level(buckets[broker, IN], filling[broker], level, room(broker, 0))
+                    spare = room(broker, Load())
+                    reached = threshold_at_level(buckets[broker, IN], filling[broker], level, spare)
                     thresholds[broker, IN] = (reached, reached)
         return Thresholds(thresholds)
 
@@ -182,9 +185,12 @@ class ForcedRounds:
 
     # -- what there is -------------------------------------------------------------------------------------------------
 
-    def _find_scarce(self, room: Callable[[int, int], int]) -> None:
+    def _find_scarce(self, room: Room) -> None:
         for rack, brokers in self.by_rack.items():
-            wanted, there = self._arrivals.get(rack, Load()).bytes, sum(room(broker, 0) for broker in brokers)
+            wanted, there = (
+                self._arrivals.get(rack, Load()).bytes,
+                sum(room(broker, Load()).bytes for broker in brokers),
+            )
             if wanted > there:
                 self.scarce[rack] = self.scarce.get(rack, 1.0) * there / wanted
 

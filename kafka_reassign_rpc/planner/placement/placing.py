@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_room import Spare
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal, PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, even_out, lowest
@@ -38,7 +39,7 @@ class Placing:
         by_rack: Mapping[str, Sequence[Sequence[int]]],
         racks: Mapping[int, str],
         filling: Mapping[int, FillingBroker],
-        room: Callable[[int, int], int],
+        room: Callable[[int, Load], Spare],
     ) -> None:
         """Arguments are those of ForcedRounds; `by_rack` has brokers of one speed together."""
         self._by_rack = by_rack
@@ -46,7 +47,7 @@ class Placing:
         self._filling = filling
         self._room = room
         self._heights = {broker: one.height for broker, one in filling.items()}
-        self._got: dict[int, int] = defaultdict(int)
+        self._got: dict[int, Load] = defaultdict(Load)
         self._held: dict[int, list[Copy]] = defaultdict(list)
         self.placed: dict[PartitionName, tuple[int, ...]] = {}
 
@@ -84,12 +85,12 @@ class Placing:
         return None
 
     def _lowest(self, copy: Copy, racks: Iterable[str], kept: Sequence[int]) -> BetterPlace | None:
-        found, size = [], copy.load.bytes
+        found = []
         for alike in (brokers for rack in racks for brokers in self._by_rack[rack]):
             broker = lowest(
                 self._heights,
                 alike,
-                lambda one: one not in kept and self._room(one, self._got[one]) >= size,
+                lambda one: one not in kept and not self._room(one, self._got[one]).without(copy.load).is_over,
             )
             if broker is not None:
                 found.append(BetterPlace(self._heights[broker] + self._filling[broker].rise(copy.load), broker))
@@ -104,7 +105,7 @@ class Placing:
 
     def _move(self, copy: Copy, source: int, destination: int) -> None:
         self._heights[source] -= self._filling[source].rise(copy.load)
-        self._got[source] -= copy.load.bytes
+        self._got[source] = self._got[source].minus(copy.load)
         self._take(copy, destination)
         new = list(self.placed[copy.name])
         new[copy.place] = destination
@@ -112,4 +113,4 @@ class Placing:
 
     def _take(self, copy: Copy, broker: int) -> None:
         self._heights[broker] += self._filling[broker].rise(copy.load)
-        self._got[broker] += copy.load.bytes
+        self._got[broker] = self._got[broker].plus(copy.load)

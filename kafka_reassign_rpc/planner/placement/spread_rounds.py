@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
+from kafka_reassign_rpc.planner.brokers.broker_room import NO_LIMIT, Spare
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerShares
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes, threshold_within
@@ -34,7 +34,7 @@ class SpreadRounds:
         proposes = balances and not self.is_measured
         return SpreadParameters(self._replicas, self._leaders, now, proposes, self._copies_leaders)
 
-    def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
+    def decide(self, buckets: Buckets, room: Callable[[int], Spare], left_to_copy: int) -> Thresholds:
         """`left_to_copy`: bytes, -1: no limit."""
         found = buckets.get(TOPIC_EXCESS, ())
         excess = found[0][1] if found else Load()
@@ -44,9 +44,7 @@ class SpreadRounds:
         limits = {}
         for (broker, side), sums in buckets.items():
             if broker >= 0:
-                spare = Load._make([UNBOUNDED] * len(Load()))
-                spare = spare._replace(bytes=room(broker)) if side == IN else spare
-                limit = threshold_within(sums, spare)
+                limit = threshold_within(sums, (room(broker) if side == IN else NO_LIMIT).load())
                 limits[broker, side] = (limit, limit)
         copied = buckets.get(TOTAL_COPIED, ())
         return Thresholds(limits, ALL_BUCKETS if left_to_copy < 0 else threshold_at_bytes(copied, left_to_copy))

@@ -159,11 +159,11 @@ class ProposedSums:
 
 
 class AcceptedSums:
-    """`arrived`: bytes; a plan never counts on room that another of its moves has yet to make."""
+    """`arrived`: a plan never counts on room that another of its moves has yet to make."""
 
     def __init__(self) -> None:
         self.loads = LoadSums()
-        self.arrived: dict[int, int] = {}
+        self.arrived = LoadSums()
         self.accepted = 0
 
     @classmethod
@@ -177,12 +177,11 @@ class AcceptedSums:
         self.accepted += 1
         for change in proposal.load_changes:
             self.loads.add(change.broker, change.load, 1 if change.side == IN else -1)
-            if change.side == IN and change.load.bytes:
-                self.arrived[change.broker] = self.arrived.get(change.broker, 0) + change.load.bytes
+            if change.side == IN:
+                self.arrived.add(change.broker, change.load)
 
     def merge(self, other: "AcceptedSums") -> "AcceptedSums":
         self.loads.merge(other.loads)
-        for broker, size in other.arrived.items():
-            self.arrived[broker] = self.arrived.get(broker, 0) + size
+        self.arrived.merge(other.arrived)
         self.accepted += other.accepted
         return self
