@@ -60,6 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "second of a partition, or, without one, of a topic; docs/pipeline.md has recipes for Prometheus and JMX",
     )
     parser.add_argument(
+        "--rates-over",
+        metavar="DIR",
+        help="a directory of earlier snapshots: each rate is the highest that they and --rates tell, so that a plan "
+        "looks at the peak of a day and not at one moment; --out must lie elsewhere",
+    )
+    parser.add_argument(
+        "--rates-by",
+        choices=("max", "mean"),
+        default="max",
+        help="with --rates-over: the highest rate of each partition (max, the default), or the mean",
+    )
+    parser.add_argument(
         "--watch",
         metavar="SECONDS",
         help="take a snapshot every SECONDS (or 5min, 1h) until Ctrl-C, in DIR/<UTC time>, with the rates since the "
@@ -78,12 +90,14 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"--watch: {error}") from None
         if arguments.rates_from is not None:
             raise UsageError("--rates-from: with --watch rates come from the snapshot before")
+        if arguments.rates_over is not None:
+            raise UsageError("--rates-over: with --watch each snapshot tells the rates of its time")
     return run_job("export", lambda: _export(arguments, interval))
 
 
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     from kafka_reassign_rpc.pipeline.output_directory import require_free
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     out = None if arguments.out is None else store_path(arguments.out)
@@ -92,6 +106,11 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     before = None if arguments.rates_from is None else store_path(arguments.rates_from)
     if before is not None:
         snapshot_files.read_meta(before)
+    if arguments.rates_over is not None:
+        over = store_path(arguments.rates_over)
+        snapshot_series.find_snapshots(over)
+        if out is not None and out.parent == over:
+            raise UsageError("--out: lies in --rates-over, where its rates would count as those of one moment")
     stop = threading.Event()
     with connected(arguments) as client:
         if interval is None:
@@ -152,6 +171,7 @@ def _one(
 ) -> "ExportedSnapshot":
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
     from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+    from kafka_reassign_rpc.pipeline.snapshots.rates_over_time import RatesOverTime
     from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
@@ -159,7 +179,11 @@ def _one(
     status, source = Status(), arguments.bootstrap_server
     try:
         earlier = None if before is None else EarlierSizes(before)
-        found = export(client, out, source=source, show_status=status.show, earlier=earlier, rates=rates)
+        over = None if arguments.rates_over is None else store_path(arguments.rates_over)
+        over_time = None if over is None else RatesOverTime(over, arguments.rates_by)
+        found = export(
+            client, out, source=source, show_status=status.show, earlier=earlier, rates=rates, over_time=over_time
+        )
     finally:
         status.clear()
     for warning in found.warnings:

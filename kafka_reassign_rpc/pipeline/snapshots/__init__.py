@@ -11,6 +11,7 @@ export_snapshot.py    exports a running cluster
 cluster_look.py       partitions and moves, as they are together
 export_warnings.py    what an export could not find out
 growth_rates.py       produce rates from two snapshots
+rates_over_time.py    rates over several snapshots
 rate_columns.py       which rates a partition has
 rates_table.py        rates that an operator gives
 """

@@ -18,7 +18,8 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
 from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.rates_over_time import RatesOverTime
+from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, Rates, RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -54,12 +55,14 @@ def export(
     show_status: Status,
     earlier: EarlierSizes | None = None,
     rates: RatesTable | None = None,
+    over_time: RatesOverTime | None = None,
     part_partitions: int = PART_PARTITIONS,
 ) -> ExportedSnapshot:
     """`out` must not exist or be empty.
 
     earlier     an older snapshot: the growth since then gives the produce rates that `rates` does not
     rates       what the operator knows
+    over_time   rates of earlier snapshots, with which those of now are taken together
 
     Raises BadInput if `out` is taken, `earlier` is of another cluster, or `rates` names what the cluster does not
     have, KafkaError if the cluster does not answer. A broker that does not answer gives a warning, and its sizes are
@@ -72,7 +75,10 @@ def export(
             raise JobFailed("the cluster does not say its id: a broker before Kafka 0.10.1?")
         if earlier is not None:
             earlier.require_earlier(everything.cluster_id, at)
-        work = _Export(client, writer, ExportedSnapshot(everything.cluster_id), moves, earlier, rates, at)
+        if over_time is not None:
+            over_time.require_cluster(everything.cluster_id)
+        exported = ExportedSnapshot(everything.cluster_id)
+        work = _Export(client, writer, exported, moves, earlier, rates, over_time, at)
         work.name_changed(changed)
         work.nodes(everything.nodes)
         for topics in _parts(everything.topics, part_partitions):
@@ -102,6 +108,10 @@ def _parts(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
         yield part
 
 
+def _as_now(_: int, rates: Rates) -> Rates:
+    return rates
+
+
 class _Export:
     def __init__(
         self,
@@ -111,6 +121,7 @@ class _Export:
         moves: Moves,
         earlier: EarlierSizes | None,
         rates: RatesTable | None,
+        over_time: RatesOverTime | None,
         at: int,
     ) -> None:
         self.exported = exported
@@ -119,7 +130,7 @@ class _Export:
         self._writer = writer
         self._moves = moves
         self._earlier = earlier
-        self._rates = rates
+        self._rates, self._over_time = rates, over_time
         self._at = at
         self._live: dict[int, ClusterNode] = {}
         self._assigned: set[int] = set()
@@ -166,6 +177,7 @@ class _Export:
         self.exported.topics += 1
         self._writer.topics.add((topic.name, topic.topic_id or None))
         told = {} if self._rates is None else self._rates.take(topic.name, topic.partitions)
+        over_time = _as_now if self._over_time is None else self._over_time.of(topic.name, topic.topic_id or None)
         for index, partition in sorted(topic.partitions.items()):
             move = self._moves.get(TopicPartition(topic.name, index))
             is_waiting = move is not None and move.is_waiting
@@ -178,9 +190,10 @@ class _Export:
                 size = max(
                     (sizes[key] for b in partition.isr if (key := (topic.name, index, b)) in sizes), default=None
                 )
-            produced, fetched, messages, cpu = told.get(index, NO_RATES)
-            if produced is None and self._earlier is not None:
-                produced = self._earlier.rate(topic.name, index, size, self._at)
+            rates = told.get(index, NO_RATES)
+            if rates[0] is None and self._earlier is not None:
+                rates = (self._earlier.rate(topic.name, index, size, self._at), *rates[1:])
+            produced, fetched, messages, cpu = over_time(index, rates)
             self._writer.partitions.add(
                 (
                     topic.name,

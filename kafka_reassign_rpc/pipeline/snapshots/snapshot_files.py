@@ -174,5 +174,9 @@ def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]
     return found
 
 
-def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
-    return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
+def record_batches(path: StorePath, table: str, *, also: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Columns of every snapshot, `also` those that earlier ones lack."""
+    known = IN_EVERY_SNAPSHOT[table]
+    more = [name for name in also if name not in known.names]
+    schema = pa.schema([*known, *(TABLES[table].field(name) for name in more)])
+    return parquet_files.record_batches(table_path(path, table), schema, added=more)
