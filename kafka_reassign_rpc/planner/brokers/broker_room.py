@@ -26,6 +26,9 @@ class Spare(NamedTuple):
     def without(self, load: Load) -> "Spare":
         return Spare(self.bytes - load.bytes, None if self.limits is None else self.limits.minus(load))
 
+    def fits(self, load: Load) -> bool:
+        return load.bytes <= self.bytes and (self.limits is None or min(self.limits.minus(load)) >= 0)
+
     @property
     def is_over(self) -> bool:
         return self.bytes < 0 or (self.limits is not None and min(self.limits) < 0)

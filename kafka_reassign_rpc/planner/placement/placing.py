@@ -90,7 +90,7 @@ class Placing:
             broker = lowest(
                 self._heights,
                 alike,
-                lambda one: one not in kept and not self._room(one, self._got[one]).without(copy.load).is_over,
+                lambda one: one not in kept and self._room(one, self._got[one]).fits(copy.load),
             )
             if broker is not None:
                 found.append(BetterPlace(self._heights[broker] + self._filling[broker].rise(copy.load), broker))
