@@ -25,17 +25,17 @@ class Kind(NamedTuple):
 
 KINDS = {
     "heal": Kind("put the replicas of lost brokers onto live brokers", "heal --brokers 7", ("lost", "to")),
-    "drain": Kind("empty live brokers", "drain --brokers 4,5 --throttle 50MB", ("brokers", "to")),
+    "drain": Kind("empty live brokers", "drain --brokers 4,5 --throttle 50MB", ("brokers", "to", "locality")),
     "demote": Kind("take the lead from brokers, and copy nothing", "demote --brokers 3", ("brokers",)),
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
-        ("brokers", "tolerance", "max-bytes", "least-bytes"),
+        ("brokers", "tolerance", "max-bytes", "least-bytes", "locality"),
     ),
     "rebalance": Kind(
         "even out bytes, replicas, leaders and rates",
         "rebalance --weight bytes=2 --tolerance 0.05",
-        ("racks", "tolerance", "max-bytes", "least-bytes"),
+        ("racks", "tolerance", "max-bytes", "least-bytes", "locality"),
     ),
     "set-rf": Kind(
         "change the replication factor",
@@ -46,7 +46,7 @@ KINDS = {
     "combine": Kind(
         "heal, drain and expand in one plan, so that no byte is copied twice",
         "combine --drain 3 --heal 7 --expand 9",
-        ("parts", "tolerance"),
+        ("parts", "tolerance", "locality"),
     ),
 }
 
@@ -158,6 +158,13 @@ def add_plan_arguments(parser: argparse.ArgumentParser, flags: tuple[str, ...]) 
         help="the throttle with which the plan will be submitted, to estimate its duration (default: none)",
     )
 
+    if "locality" in flags:
+        network.add_argument(
+            "--locality",
+            action="store_true",
+            help="copies stay in the rack (or zone) of the replica that they replace, as far as racks have room; what "
+            "evens out brokers crosses racks only for those that are still outside the tolerance then",
+        )
     network.add_argument(
         "--leaders-stay",
         action="store_true",
@@ -286,6 +293,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
         lead_first=not arguments.leaders_stay,
         broker_weights=read_broker_weights(arguments.broker_weights),
         broker_max=_broker_limits(arguments),
+        locality=getattr(arguments, "locality", False),
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(

@@ -144,6 +144,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     """tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that is never filled
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
+    locality     copies stay in the rack of the replica that they replace, as far as the rules and the tolerance allow
     broker_max   by measure and broker: what a plan brings to it ends where it would hold more
     network      slow brokers get and send less, and so do leaders of busy partitions
     lead_first   another in-sync replica leads before the copy if a broker would send too much
@@ -163,4 +164,5 @@ class PlanOptions(msgspec.Struct, frozen=True):
     weights: GoalWeights = GoalWeights()
     broker_weights: Mapping[int, Mapping[str, float]] = {}
     broker_max: BrokerLimits = {}
+    locality: bool = False
     effort: Effort = Effort.FULL

@@ -96,6 +96,7 @@ class RoundCoordinator:
         self._spread: SpreadRounds | None = None
         self._arrived: dict[int, Load] = {}
         self._copied = 0
+        self._inside_racks = False
         self.notes: list[str] = []
         check_goal(goal, self._brokers, options)
 
@@ -161,6 +162,7 @@ class RoundCoordinator:
             [(self._racks.get(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
             self._most_forced(),
             self.options.seed,
+            home_first=self.options.locality,
         )
         self._last_cost = self._cost()
 
@@ -188,6 +190,7 @@ class RoundCoordinator:
             them = agreeing(len(without), "them")
             self.notes.append(f"{those(without, verb='have')} no rack: the plan takes {them} for one more rack")
         sizes = count_by_rack(self._remaining - self._cordoned, self._racks)
+        self._inside_racks = self.options.locality and len(sizes) > 1
         self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned, self._failed)
 
     @property
@@ -221,12 +224,23 @@ class RoundCoordinator:
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in, self.options.effort)
                 return True
+            if self._cross_racks():
+                return True
             if self._measures_spread():
                 return True
             if not (self.options.lead_first and self._weights.time):
                 return False
             self._leading = LeaderRounds(self._survey.client_sends, self._live, self.options.network, self.options.seed)
         return self._leading is None or not self._leading.is_over
+
+    def _cross_racks(self) -> bool:
+        """Once all has been tried inside racks: whether a broker is still outside the tolerance."""
+        if not (self._balances and self._inside_racks) or self._is_balanced():
+            return False
+        self._inside_racks, self._spare, self._search = False, None, None
+        self._over, self._idle, self._both_sides = False, 0, self.goal.kind is GoalKind.REBALANCE
+        self._last_cost, self._rounds = self._cost(), self._round + self.options.rounds
+        return True
 
     def _spreads_now(self) -> bool:
         return self._spread is not None and self._spread.parameters(self._balances).now
@@ -269,6 +283,7 @@ class RoundCoordinator:
             rack_room={rack: max(free_bytes[broker] for broker in eligible[rack]) for rack in by_rack},
             rack_rule=self._rack_rule,
             scarce={} if self._balances else dict(self._forced.scarce),
+            home_first=self.options.locality,
         )
         return RoundParameters(
             goal=self.goal,
@@ -363,11 +378,14 @@ class RoundCoordinator:
         if self._withdrawal is not None:
             self._over = True
         spreads = self._spreads_now()
-        if not spreads and (self._spare, self._search, self._withdrawal) != (None, None, None):
-            return
+        is_last = not spreads and (self._spare, self._search, self._withdrawal) != (None, None, None)
+        if is_last and not (self._inside_racks and self._search is not None):
+            return  # what is searched inside racks may be followed by more copies
         for broker, load in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, _NOTHING).plus(load)
             self._copied += load.bytes
+        if is_last:
+            return
         if self._spread is not None and spreads:
             self._spread.take(accepted.accepted, balances=self._balances)
             self._last_cost = self._cost()
@@ -430,6 +448,7 @@ class RoundCoordinator:
             WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
             self._band(),
             self._idle,
+            inside_racks=self._inside_racks,
         )
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
@@ -464,6 +483,7 @@ class RoundCoordinator:
             copied=None if sees_all else self._copied,
             arrived=None if sees_all else {broker: load.bytes for broker, load in self._arrived.items()},
             keeps_mended=self.goal.mends_racks,
+            inside_racks=self._inside_racks,
         )
 
     # -- after the last round ----------------------------------------------------------------------------------------

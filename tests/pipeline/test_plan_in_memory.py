@@ -85,7 +85,9 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     limits = {"bytes": {9: 250_000, 5: 700_000}}
     if goal.kind in (GoalKind.HEAL, GoalKind.REBALANCE, GoalKind.COMBINE):
         limits |= {"replicas": {EVERY_BROKER: 60, 9: 20}, "leaders": {8: 9}, "produce": {EVERY_BROKER: 70_000}}
-    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK, broker_max=limits)
+    options = PlanOptions(
+        seed=5, tolerance=0.15, network=network, effort=Effort.QUICK, broker_max=limits, locality=bool(goal.drained)
+    )
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
     in_memory = plan_job.run_here(PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark

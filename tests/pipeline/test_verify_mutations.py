@@ -203,6 +203,8 @@ OF_ROWS = [
              row([1, 4, 2], [1, 4, 2, 3]), row([1, 4, 2], [1, 4, 2, 7])),
     Mutation("emptiest-rack", "rebalance copies within a shared rack though an emptier one is open", REBALANCE,
              row([1, 4, 2], [3, 4, 2]), row([1, 4, 2], [7, 4, 2])),
+    Mutation("locality", "drain takes a replica out of its rack though another broker there is open",
+             DRAIN._replace(locality=True), row([1, 2], [4, 2]), row([1, 2], [3, 2])),
     Mutation("moved-twice", "a move has two rows", REBALANCE, MOVE, MOVE | {"moves": MOVE["moves"] * 2}),
     Mutation("batches", "a batch file has another target", REBALANCE, MOVE,
              MOVE | {"forward": [(1, [5, 2, 3], [1, 2, 3], None, "id", 0)]}),

@@ -105,6 +105,8 @@ BALANCED = PlanOptions(
             Goal(GoalKind.COMBINE, parts={GoalKind.DRAIN: (3,), GoalKind.EXPAND: (0, 7)}),
             PlanOptions(rounds=12, effort=Effort.QUICK),
         ),
+        (5, Goal(GoalKind.REBALANCE), PlanOptions(locality=True, rounds=8, effort=Effort.QUICK)),
+        (4, Goal(GoalKind.DRAIN, (3, 5)), PlanOptions(locality=True)),
         (4, Goal(GoalKind.SET_FACTOR, factor=4), PlanOptions()),
         (2, Goal(GoalKind.RACKS), PlanOptions()),
         (4, Goal(GoalKind.DRAIN, (3, 5)), PlanOptions()),

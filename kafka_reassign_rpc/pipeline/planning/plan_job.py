@@ -330,6 +330,7 @@ def _summary(
         broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
         broker_max={name: dict(by_broker) for name, by_broker in options.broker_max.items()},
         allow_fewer_racks=job.allow_fewer_racks,
+        locality=options.locality,
         least_bytes=goal.least_bytes,
         **msgspec.structs.asdict(limits),
     )

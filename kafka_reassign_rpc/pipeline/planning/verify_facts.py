@@ -79,6 +79,7 @@ class PlanFacts(NamedTuple):
                      and what racks let the plan aim at
     tolerance        how far from its target a broker may be
     topic_ids        of topics, as far as the snapshot knows them
+    locality         copies stay in their racks, where these are among the emptiest
     topic_shares     of a plan that spreads topics, by measure and broker: its share of each
     """
 
@@ -111,6 +112,7 @@ class PlanFacts(NamedTuple):
     tolerance: float = 0.0
     topic_ids: Mapping[str, str] = {}
     topic_shares: Mapping[str, Mapping[int, float]] = {}
+    locality: bool = False
 
     @classmethod
     def of(

@@ -139,6 +139,7 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         within=requested.within is not None,
         searched=summary.searched,
         least_bytes=requested.least_bytes,
+        locality=requested.locality,
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
         loads=loads_after(summary) if summary.searched else {},
         tolerance=requested.tolerance,

@@ -238,6 +238,19 @@ def _emptiest_rack(moves: Moves, facts: PlanFacts) -> Mask:
     return shares & racks.has_named(moves.original) & racks.has_named(target)
 
 
+@_rule("locality", "with --locality what leaves an emptied broker stays in its rack, where that is one of the emptiest")
+def _locality(moves: Moves, facts: PlanFacts) -> Mask:
+    """And where a broker of it has room for all that the plan copies."""
+    racks, target = Racks(facts), moves.target
+    opened = among(target, facts.opened) & ~repeated(target)
+    free = racks.sizes(facts.opened) - racks.held(np.where(opened, target, NOBODY))
+    before, after = racks.held(moves.original), racks.held(target)
+    could_stay = (after < before) & (free > 0) & racks.named
+    fewest = np.where(could_stay, after, MANY - 1).min(axis=1)
+    found: Mask = in_some((after > before) & (after - 1 >= fewest[:, None]))
+    return found & facts.locality & facts.only_forces & ~np.full(len(found), facts.mends)
+
+
 @_rule("source", "a live replica is in sync: there is something to copy from")
 def _source(moves: Moves, facts: PlanFacts) -> Mask:
     return ~in_some(among(moves.stood.isr, facts.live))

@@ -137,6 +137,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     to                the only brokers that get new replicas; empty: any
     within            seconds that the plan may take; None: any
     broker_weights    by broker and measure; empty: by the disks
+    locality          copies stay in their racks as far as possible
     broker_max        by measure and broker: the most that it may hold after the plan
     """
 
@@ -161,6 +162,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     allow_fewer_racks: bool = False
     least_bytes: int = 0
     broker_max: dict[str, dict[int, int]] = {}
+    locality: bool = False
 
 
 class GainFigures(msgspec.Struct, frozen=True):

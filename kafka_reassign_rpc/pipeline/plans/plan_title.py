@@ -56,6 +56,7 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
         (f"--within {requested.within}s", requested.within is not None),
         ("--racks", requested.racks),
         ("--leaders-stay", requested.leaders_stay),
+        ("--locality", requested.locality),
         ("--allow-fewer-racks", requested.allow_fewer_racks),
     ):
         if given:

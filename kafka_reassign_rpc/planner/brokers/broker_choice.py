@@ -45,6 +45,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
     free_bytes     that still fit, on whichever volume (`broker_room.py`)
     rack_room      the most that fits on one of its brokers
     scarce         racks that more replicas want than have room: the share of these that may try
+    home_first     a copy stays in the rack of the replica that it replaces, where that is one of the emptiest
     """
 
     by_rack: dict[str, WeightedBrokers]
@@ -54,6 +55,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
     rack_room: dict[str, int]
     rack_rule: RackRule
     scarce: dict[str, float] = {}
+    home_first: bool = False
 
     def has_room(self, broker: int, size: int) -> bool:
         return self.free_bytes.get(broker, 0) >= size
@@ -67,13 +69,18 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         least = min([others.get(rack, 0) for rack in gaining], default=0)
         return [rack for rack in gaining if others.get(rack, 0) == least]
 
-    def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
-        """None if no broker has room."""
+    def choose(self, kept: Sequence[int], size: int, key: int, home: str | None = None) -> int | None:
+        """None if no broker has room. `home`: the rack of the replica that is replaced."""
         if len(self.rack_names) == 1:
             return self._choose_in_rack(self.rack_names[0], kept, size, key)
         held = self.rack_rule.counts(kept)
         fewest = min([held.get(rack, 0) for rack in self.rack_names])
         tried = set()
+        if self.home_first and home in self.rack_names and held.get(home, 0) == fewest:
+            tried.add(home)
+            chosen = self._choose_in_rack(home, kept, size, key)
+            if chosen is not None:
+                return chosen
         for draw in range(_DRAWS):
             rack = self.rack_names[self.rack_weights.draw(random_bits(key, draw))]
             if held.get(rack, 0) == fewest and rack not in tried and self._may_try(rack, key):

@@ -139,7 +139,7 @@ class BalanceScores:
 
     def _destinations(self, rack: Numbers, keys: Numbers) -> Iterator[Numbers]:
         """NOBODY for a row without one."""
-        for draw in range(DRAWS):
+        for draw in range(0 if self._balance.inside_racks else DRAWS):
             yield _drawn(self._draws, random_columns(keys, draw))
         if len(self._in_rack) > 1:
             codes = [(code, np.flatnonzero(rack == code)) for code in np.unique(rack).tolist() if code in self._in_rack]

@@ -34,6 +34,8 @@ def balance_parameters(
     destinations: WeightedBrokers,
     band: tuple[float, float],
     idle: int,
+    *,
+    inside_racks: bool = False,
 ) -> BalanceParameters:
     """`idle`: rounds without progress so far."""
     (low, high), weights = band, targets.weights.by_measure()
@@ -59,6 +61,7 @@ def balance_parameters(
         low=low,
         high=high,
         best_gain_per_byte=steepest / max(1.0, totals[0] / replicas),
+        inside_racks=inside_racks,
     )
 
 

@@ -61,17 +61,20 @@ class ForcedRounds:
         leaving: Iterable[tuple[str | None, Load]],
         most: int,
         seed: int,
+        *,
+        home_first: bool = False,
     ) -> None:
         """by_rack    the brokers that may get a replica
         racks      of all brokers, as far as known
         leaving    rack and load of each broker to be emptied
         most       how many partitions may have to change
+        home_first    see BrokerChoice
         """
         self.by_rack = dict(sorted(by_rack.items()))
         self._all_racks = racks
         self._targets = targets
         self._time_weight = time_weight
-        self._seed = seed
+        self._seed, self._home_first = seed, home_first
         self._racks = {broker: rack for rack, brokers in by_rack.items() for broker in brokers}
         self._speeds = broker_speeds(self._racks, network)
         self._arrivals = fill_levels.expected_arrivals(leaving, self.by_rack)
@@ -120,7 +123,8 @@ class ForcedRounds:
             return Thresholds()
         if self._stage is Stage.FILL:
             return self._fill(buckets, loads, room)
-        placing = Placing(self._by_rack_and_speed(), self._all_racks, self._filling(loads), room)
+        heights, home_first = self._filling(loads), self._home_first
+        placing = Placing(self._by_rack_and_speed(), self._all_racks, heights, room, home_first=home_first)
         in_order = yield from piecewise.in_order(proposed.collected, self._seed, urgent_first=bool(self.scarce))
         yield from placing.steps(in_order)
         return Thresholds(placed=placing.placed)

@@ -40,12 +40,16 @@ class Placing:
         racks: Mapping[int, str],
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, Load], Spare],
+        *,
+        home_first: bool = False,
     ) -> None:
-        """Arguments are those of ForcedRounds; `by_rack` has brokers of one speed together."""
+        """Arguments are those of ForcedRounds; `by_rack` has brokers of one speed together. With `home_first` a copy
+        stays in the rack that is proposed, where that is one of the emptiest.
+        """
         self._by_rack = by_rack
         self._racks = racks
         self._filling = filling
-        self._room = room
+        self._room, self._home_first = room, home_first
         self._heights = {broker: one.height for broker, one in filling.items()}
         self._got: dict[int, Load] = defaultdict(Load)
         self._held: dict[int, list[Copy]] = defaultdict(list)
@@ -62,7 +66,7 @@ class Placing:
         absent = {copy.place for copy in copies}
         kept = [broker for place, broker in enumerate(new) if place not in absent]
         for copy in copies:
-            chosen = self._choose(copy, kept)
+            chosen = self._choose(copy, kept, self._racks.get(proposal.replicas[copy.place]))
             if chosen is None:
                 return
             new[copy.place] = chosen
@@ -75,10 +79,14 @@ class Placing:
             self._held[new[copy.place]].append(copy)
             self._take(copy, new[copy.place])
 
-    def _choose(self, copy: Copy, kept: Sequence[int]) -> int | None:
+    def _choose(self, copy: Copy, kept: Sequence[int], proposed: str | None) -> int | None:
         held = [self._racks.get(broker) for broker in kept]
         for count in sorted({held.count(rack) for rack in self._by_rack}):
             racks = [rack for rack in self._by_rack if held.count(rack) == count]
+            if self._home_first and proposed in racks:
+                home = self._lowest(copy, [proposed], kept)
+                if home is not None:
+                    return home.broker
             found = self._lowest(copy, racks, kept)
             if found is not None:
                 return found.broker
@@ -99,7 +107,7 @@ class Placing:
     def _better(self, copy: Copy, broker: int) -> BetterPlace | None:
         replicas = self.placed[copy.name]
         others, rack = count_by_rack([one for one in replicas if one != broker], self._racks), self._racks[broker]
-        most = others.get(rack, 0)
+        most = -1 if self._home_first else others.get(rack, 0)
         racks = [one for one in self._by_rack if one == rack or others.get(one, 0) <= most]
         return self._lowest(copy, racks, replicas)
 

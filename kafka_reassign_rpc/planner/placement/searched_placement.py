@@ -29,6 +29,7 @@ class SearchLimits(msgspec.Struct, frozen=True):
     copied         bytes that the plan has copied so far, None if the search sees all of it
     arrived        the same by broker
     keeps_mended   a partition that has become more even over racks stays so
+    inside_racks   each rack keeps as many replicas of a partition as it had
     """
 
     least: Mapping[int, tuple[float, ...]]
@@ -41,6 +42,7 @@ class SearchLimits(msgspec.Struct, frozen=True):
     copied: int | None = None
     arrived: Mapping[int, int] | None = None
     keeps_mended: bool = False
+    inside_racks: bool = False
 
     @classmethod
     def of(
@@ -121,6 +123,8 @@ class SearchedPlacement:
             if self._limits.keeps_mended:
                 most = min(most, rule.copies_lacking(one.replicas))
             known = rule.allows(stood, target) and rule.copies_lacking(target) <= most
+            if known and self._limits.inside_racks:
+                known = rule.counts(target) == rule.counts(stood)
             self._evenness[place][key] = known
         return known
 

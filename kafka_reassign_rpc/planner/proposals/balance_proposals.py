@@ -112,6 +112,8 @@ def _candidates(
         load = replica_load(partition, size, leads=place == 0)
         others, source_rack = rack_rule.counts((*old[:place], *old[place + 1 :])), rack_rule.racks[source]
         to_gain = choice.racks_to_gain(others, source_rack, size)
+        if to_gain and balance.inside_racks:
+            continue  # a copy that is made anyway would have to go there
         draws_key = random_bits(key, 50 + turn + 10 * params.round_number + params.seed)
         for broker in _destinations(source, to_gain, params, balance, draws_key):
             if broker in old or not choice.has_room(broker, size):
@@ -136,7 +138,7 @@ def _destinations(
             rack = to_gain[random_bits(key, 200 + draw) % len(to_gain)]
             yield by_rack[rack].draw(random_bits(key, draw))
         return
-    for draw in range(DRAWS):
+    for draw in range(0 if balance.inside_racks else DRAWS):
         yield balance.destinations.draw(random_bits(key, draw))
     same_rack = by_rack.get(params.choice.rack_rule.racks[source])
     if same_rack is not None and len(by_rack) > 1:

@@ -98,7 +98,8 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
     gone = [broker for broker in old if broker in params.leaving]
     size, new = params.size(partition), list(old)
     for turn, broker in enumerate(gone):
-        chosen = params.choice.choose(kept, size, random_bits(key, 1000 + turn))
+        home = params.choice.rack_rule.racks.get(broker)
+        chosen = params.choice.choose(kept, size, random_bits(key, 1000 + turn), home)
         if chosen is None:
             return _no_broker_chosen(partition, params, kept)
         kept.append(chosen)

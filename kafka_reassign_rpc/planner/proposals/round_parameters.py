@@ -18,6 +18,7 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     destinations        brokers that want replicas, by weight
     low, high           the band in which a broker costs nothing
     best_gain_per_byte  of the best moves: the yardstick for the classes of proposals
+    inside_racks        copies stay in their racks
     """
 
     sampling_rates: dict[int, float]
@@ -27,6 +28,7 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     low: float
     high: float
     best_gain_per_byte: float
+    inside_racks: bool = False
 
 
 class SpreadParameters(msgspec.Struct, frozen=True):
