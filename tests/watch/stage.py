@@ -63,8 +63,8 @@ class Stage:
             errors = await client.change_configs(changes)
         assert not any(errors.values()), errors
 
-    async def hold(self, topics: Sequence[str], leader: int, targets: Sequence[int]) -> None:
-        """Hardly anything of these topics moves from now on."""
+    async def hold(self, topics: Sequence[str], leader: int, targets: Sequence[int], rate: int = 1) -> None:
+        """No more than so many bytes a second of these topics move from now on: of one byte, hardly anything."""
         lists = {
             (TOPIC, topic): {
                 LEADER_REPLICAS: f"0:{leader}",
@@ -72,4 +72,4 @@ class Stage:
             }
             for topic in topics
         }
-        await self.configs({**throttle_configs.rates((leader, *targets), 1), **lists})
+        await self.configs({**throttle_configs.rates((leader, *targets), rate), **lists})
