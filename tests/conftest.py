@@ -122,8 +122,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what this run does not have. What takes minutes comes first, so that no process of the run is left
-    with it at the end.
+    """Leaves out what this run does not have. Of several processes none is left at the end with what takes minutes:
+    that comes first.
     """
     run, in_gate = config.getoption("--run"), set[str]()
     if run == "gate":
@@ -139,7 +139,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }:
         raise pytest.UsageError(f"ON_SPARK in tests/conftest.py lacks {', '.join(apart)}")
     first_failures.allow_second_attempts(items)
-    items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
+    if hasattr(config, "workerinput"):
+        order = (*TAKE_MINUTES, "")
+        items.sort(key=lambda item: next(n for n, name in enumerate(order) if item.nodeid.startswith(name)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,8 +2,9 @@
 
 Each mutant is one small mistake at a random place of the code: another comparison, a condition turned round, a number
 that is one too high, a sum that is a difference, a result that is None. In a copy of the repository it meets the tests
-nearest to it first: those that import its module, then those of its room that start no process, then what `make test`
-has of the rooms that use it. The first that fails has caught it. The unchanged code goes first, and must pass.
+that run its line, the quickest first; the first that fails has caught it. Which tests run a line, and how long each
+takes, is known from the control run (`tests.ran_lines`): the unchanged code, which must pass. What runs when a module
+is imported meets the tests of the files that import that module.
 """
 
 import argparse
@@ -20,17 +21,27 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.ran_lines import RanLines
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = "kafka_reassign_rpc"
 USED_BY = {
-    "core": ("core", "properties", "controller", "api"),
-    "planner": ("planner", "pipeline"),
-    "controller": ("controller", "properties", "faults"),
-    "protocol": ("protocol", "api", "server"),
+    "core": ("core", "properties", "api", "kraft", "controller"),
+    "planner": ("planner",),
+    "controller": ("controller", "properties"),
+    "protocol": ("protocol", "api"),
 }
-"""The rooms whose code is changed, and the folders of tests that may notice."""
-LIMIT_S = 900
-"""A mutant whose tests take longer has been noticed: it hangs."""
+"""The rooms whose code is changed, and the folders of tests that may notice: of `make test`, without stock Kafka and
+without tests that take long.
+"""
+PURE = ("-m", "not stock and not long")
+MOST_S = 60.0
+"""Seconds of the control run: a mutant meets as many of its tests, the quickest, as take no longer."""
+STARTS_S, HANGS = 60.0, 5.0
+"""A mutant has been noticed, since it hangs, if its tests take so many times as long as in the control run, and so many
+seconds more: a busy machine slows both.
+"""
+OWN, OTHERS, NOT_CAUGHT, NOT_RUN = KINDS = ("tests of its room", "other tests", "not caught", "no test runs it")
 _OTHER_COMPARISON = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -57,6 +68,7 @@ class Mutant(NamedTuple):
 
     file: str
     line: int
+    last_line: int
     first: int
     last: int
     before: str
@@ -74,7 +86,15 @@ class Caught(NamedTuple):
     mutant: Mutant
     by: str | None
     """The test that failed first; None: no test has."""
-    stage: str
+    tried: int
+    """How many tests were chosen for it."""
+
+    @property
+    def kind(self) -> str:
+        """A column of the table."""
+        if self.by is None:
+            return NOT_CAUGHT if self.tried else NOT_RUN
+        return OWN if self.by.startswith(f"tests/{self.mutant.room}/") else OTHERS
 
 
 def _short(code: str) -> str:
@@ -100,7 +120,8 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
         for after in _changes(node):
             first = offset(node.lineno, node.col_offset)
             last = offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-            yield Mutant(file, node.lineno, first, last, source[first:last], after)
+            end = node.end_lineno or node.lineno
+            yield Mutant(file, node.lineno, end, first, last, source[first:last], after)
 
 
 def _not_run(node: ast.AST) -> Iterator[ast.AST]:
@@ -142,27 +163,39 @@ def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutan
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
-def stages(root: Path, mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
-    """The name of a stage, and what pytest is called with."""
-    folders = [f"tests/{folder}" for folder in USED_BY[mutant.room]]
+def chosen_for(root: Path, mutant: Mutant, ran: RanLines) -> list[str]:
+    """The quickest first."""
+    lines = range(mutant.line, mutant.last_line + 1)
+    found = ran.by_tests(mutant.file, lines)
+    if not found and ran.at_import(mutant.file, lines):
+        near = importing(root, mutant)
+        found = {test for test in ran.seconds if test.partition("::")[0] in near}
+    chosen, left_s = list[str](), MOST_S
+    for test in sorted(found, key=lambda one: (ran.seconds[one], one)):
+        left_s -= ran.seconds[test]
+        if chosen and left_s < 0:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def importing(root: Path, mutant: Mutant) -> set[str]:
+    """The files of tests that import its module."""
     module = mutant.file.removesuffix(".py").replace("/", ".")
     parent, _, name = module.rpartition(".")
-    near = [
+    return {
         str(file.relative_to(root))
-        for folder in folders
-        for file in sorted(root.joinpath(folder).rglob("test_*.py"))
+        for folder in USED_BY[mutant.room]
+        for file in root.joinpath("tests", folder).rglob("test_*.py")
         if (text := file.read_text()) and (module in text or f"from {parent} import {name}" in text)
-    ]
-    pure = ["-m", "not stock and not long"]
-    if near:
-        yield "tests of its module", [*pure, *near]
-    yield "tests of its room", [*pure, f"tests/{mutant.room}"]
-    yield "make test", ["--run", "test", *folders]
+    }
 
 
-def failed_test(root: Path, arguments: Sequence[str]) -> str | None:
+def failed_test(root: Path, tests: Sequence[str], limit_s: float) -> str | None:
     """The first test that fails; None if all pass. Raises RuntimeError if pytest cannot run."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *arguments]
+    chosen = root / "chosen-tests"
+    chosen.write_text("\n".join(tests))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", f"@{chosen}"]
     try:
         done = subprocess.run(
             command,
@@ -170,12 +203,12 @@ def failed_test(root: Path, arguments: Sequence[str]) -> str | None:
             env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"a hang of more than {LIMIT_S} s"
-    if done.returncode in (0, 5):
+        return f"a hang of more than {limit_s:.0f} s"
+    if done.returncode == 0:
         return None
     found = [line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if found:
@@ -185,16 +218,17 @@ def failed_test(root: Path, arguments: Sequence[str]) -> str | None:
     raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
 
 
-def tried(root: Path, mutant: Mutant) -> Caught:
+def tried(root: Path, mutant: Mutant, ran: RanLines) -> Caught:
     file = root / mutant.file
     source = file.read_text()
     assert source[mutant.first : mutant.last] == mutant.before
+    tests = chosen_for(root, mutant, ran)
+    if not tests:
+        return Caught(mutant, None, 0)
     file.write_text(source[: mutant.first] + mutant.after + source[mutant.last :])
     try:
-        for stage, arguments in stages(root, mutant):
-            if test := failed_test(root, arguments):
-                return Caught(mutant, test, stage)
-        return Caught(mutant, None, "")
+        limit_s = STARTS_S + HANGS * sum(ran.seconds[test] for test in tests)
+        return Caught(mutant, failed_test(root, tests, limit_s), len(tests))
     finally:
         file.write_text(source)
 
@@ -214,12 +248,11 @@ def copied(to: Path) -> Path:
 
 
 def table(found: Sequence[Caught]) -> str:
-    names = ("tests of its module", "tests of its room", "make test")
-    lines = [f"| room | mutants | {' | '.join(names)} | not caught |", f"|---|---|{'---|' * len(names)}---|"]
+    lines = [f"| room | mutants | {' | '.join(KINDS)} |", f"|---|---|{'---|' * len(KINDS)}"]
     for room in [*USED_BY, "all"]:
         of = [one for one in found if room in (one.mutant.room, "all")]
-        by = Counter(one.stage for one in of)
-        lines.append(f"| {room} | {len(of)} | {' | '.join(str(by[name]) for name in names)} | {by['']} |")
+        by = Counter(one.kind for one in of)
+        lines.append(f"| {room} | {len(of)} | {' | '.join(str(by[kind]) for kind in KINDS)} |")
     return "\n".join(lines)
 
 
@@ -232,20 +265,23 @@ def main() -> int:
     rooms = given.room or list(USED_BY)
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         root = copied(Path(directory))
-        for room in rooms:
-            if test := failed_test(root, ["-m", "not stock and not long", f"tests/{room}"]):
-                print(f"the unchanged code fails: {test}", file=sys.stderr)
-                return 1
+        mutants = drawn(root, rooms, given.count, given.seed)
+        files = sorted({mutant.file for mutant in mutants})
+        folders = sorted({f"tests/{folder}" for mutant in mutants for folder in USED_BY[mutant.room]})
+        began = time.monotonic()
+        ran = RanLines.found(root, files, [*PURE, *folders])
+        if ran.failed:
+            print(f"the unchanged code fails:\n{ran.failed}", file=sys.stderr)
+            return 1
+        print(f"control run: {len(ran.seconds)} tests, {time.monotonic() - began:.0f} s", flush=True)
         found = []
-        for number, mutant in enumerate(drawn(root, rooms, given.count, given.seed), 1):
+        for number, mutant in enumerate(mutants, 1):
             began = time.monotonic()
-            caught = tried(root, mutant)
+            caught = tried(root, mutant, ran)
             found.append(caught)
-            print(
-                f"{number:3} {mutant}: {f'caught by {caught.by} ({caught.stage})' if caught.by else 'NOT CAUGHT'},"
-                f" {time.monotonic() - began:.0f} s",
-                flush=True,
-            )
+            by = f"caught by {caught.by}" if caught.by else caught.kind.upper()
+            took = f"{caught.tried} tests, {time.monotonic() - began:.0f} s"
+            print(f"{number:3} {mutant}: {by}, {took}", flush=True)
     print(f"\n{table(found)}")
     return 0
 

@@ -1,0 +1,55 @@
+"""The control run of mutants: each line with the tests that run it."""
+
+from pathlib import Path
+from shutil import copy
+from textwrap import dedent
+
+from tests.ran_lines import RanLines
+
+HERE = Path(__file__).parent
+CONFTEST = """
+from pathlib import Path
+from tests.costs import Costs
+def pytest_addoption(parser):
+    parser.addoption("--costs", type=Path)
+def pytest_configure(config):
+    config.pluginmanager.register(Costs(config.getoption("--costs")))
+"""
+CODE = """
+FIRST = 1
+def one(n):
+    if n:
+        return FIRST
+    return 2
+"""
+TESTS = """
+from code_under_test import one
+def test_first(): assert one(True) == 1
+def test_second(): assert one(False) == 2
+"""
+
+
+def repository(root: Path, tests: str) -> Path:
+    (root / "tests").mkdir()
+    for name in ("costs.py", "ran_lines.py"):
+        copy(HERE / name, root / "tests" / name)
+    for name, text in (("__init__.py", ""), ("conftest.py", CONFTEST), ("test_it.py", tests)):
+        (root / "tests" / name).write_text(dedent(text))
+    (root / "code_under_test.py").write_text(CODE)
+    return root
+
+
+def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(tmp_path: Path) -> None:
+    ran = RanLines.found(repository(tmp_path, TESTS), ["code_under_test.py"], ["tests"])
+    assert ran.failed == ""
+    first, second = "tests/test_it.py::test_first", "tests/test_it.py::test_second"
+    assert ran.seconds.keys() == {first, second}
+    by_line = {line: ran.by_tests("code_under_test.py", [line]) for line in (2, 4, 5, 6, 7)}
+    assert by_line == {2: set(), 4: {first, second}, 5: {first}, 6: {second}, 7: set()}
+    assert ran.by_tests("code_under_test.py", [5, 6]) == {first, second}
+    assert [ran.at_import("code_under_test.py", [line]) for line in (2, 5, 7)] == [True, False, False]
+
+
+def test_unchanged_code_whose_tests_fail_says_so(tmp_path: Path) -> None:
+    ran = RanLines.found(repository(tmp_path, TESTS.replace("== 2", "== 3")), ["code_under_test.py"], ["tests"])
+    assert "test_second" in ran.failed
