@@ -128,7 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run, in_gate = config.getoption("--run"), set[str]()
     if run == "gate":
         files, changed = tiers.files_of_all(items), tiers.changed_files()
-        in_gate = tiers.chosen(files, tiers.commits(), changed, tiers.used_by_others())
+        in_gate = tiers.chosen(files, tiers.submissions(), changed, tiers.helpers())
         if (output := getattr(config, "workeroutput", None)) is not None:
             output[_IN_GATE] = sorted(in_gate)
     left_out = set(tiers.left_out(items, run, in_gate))

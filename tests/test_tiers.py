@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import PARTS, RUNS, chosen, is_in, room, used_by_others
+from tests import tiers
+from tests.tiers import PARTS, PAUSE_S, RUNS, SHARE, chosen, helpers, is_in, room, submissions
 
 FILES = [f"tests/{name}/test_it.py" for name in ("a", "b", "c", "d", "e", "f", "watch")]
 
@@ -38,32 +39,69 @@ def test_five_numbers_in_a_row_choose_each_file_once(number: int) -> None:
 
 
 def test_the_rooms_of_a_change_are_chosen_whatever_the_number() -> None:
-    changed = [
-        "kafka_reassign_rpc/watch/sizes.py",
-        "tests/b/other.py",
-        "README.md",
-        "docs/a/page.md",
-        "tests/waiting.py",
-    ]
+    changed = ["kafka_reassign_rpc/watch/sizes.py", "kafka_reassign_rpc/b/x.py", "README.md", "docs/a/page.md"]
     for number in range(PARTS):
         assert {FILES[1], FILES[-1]} <= chosen(FILES, number, changed)
 
 
-def test_a_changed_file_of_tests_chooses_itself_and_no_other_of_its_room() -> None:
+def test_of_many_rooms_each_file_is_chosen_within_three_submissions_and_what_changed_itself_always() -> None:
+    changed = [f"kafka_reassign_rpc/{name}/x.py" for name in "abcde"] + ["tests/f/test_it.py"]
+    parts = [chosen(FILES, number, changed) for number in range(SHARE)]
+    assert set().union(*parts) >= set(FILES[:6])
+    for number, part in enumerate(parts):
+        assert "tests/f/test_it.py" in part
+        assert len(part - chosen(FILES, number, changed[-1:])) <= 2
+
+
+def test_a_changed_file_of_tests_chooses_itself_and_a_helper_those_of_its_room_that_use_it() -> None:
     files = [*FILES, "tests/b/test_other.py"]
+    uses = {"tests/b/test_it.py": {"tests/b/world.py"}, "tests/b/test_other.py": {"tests/b/test_it.py"}}
     for number in range(PARTS):
         fifth = chosen(files, number, ())
         assert chosen(files, number, ["tests/b/test_it.py"]) == fifth | {"tests/b/test_it.py"}
-        assert chosen(files, number, ["tests/b/test_it.py"], ["tests/b/test_it.py"]) >= {"tests/b/test_other.py"}
-        assert chosen(files, number, ["tests/b/conftest.py"]) == fifth | {"tests/b/test_it.py", "tests/b/test_other.py"}
+        assert chosen(files, number, ["tests/b/test_it.py"], uses) == fifth | {
+            "tests/b/test_it.py",
+            "tests/b/test_other.py",
+        }
+        assert chosen(files, number, ["tests/b/world.py"], uses) == fifth | {"tests/b/test_it.py"}
+        assert chosen(files, number, ["tests/b/unused.py"], uses) == fifth
 
 
-def test_a_file_of_tests_from_which_another_imports_is_found(tmp_path: Path) -> None:
-    (tmp_path / "tests" / "a").mkdir(parents=True)
-    (tmp_path / "tests" / "a" / "test_it.py").write_text("def helper(): ...\n")
-    (tmp_path / "tests" / "test_top.py").write_text("from tests.a.test_it import helper\nfrom tests.other import it\n")
-    assert used_by_others(tmp_path) == {"tests/a/test_it.py"}
-    assert "tests/pipeline/test_plan_job.py" in used_by_others()
+def test_the_helpers_of_a_file_are_what_it_imports_of_its_room_also_through_others_and_the_fixtures_above(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "conftest.py": "",
+        "waiting.py": "",
+        "a/__init__.py": "",
+        "a/conftest.py": "from .cluster import start\n",
+        "a/cluster.py": "from tests.waiting import eventually\nfrom tests.a.parts import (\n    one,\n)\n",
+        "a/parts.py": "from tests.a import deep\n",
+        "a/deep.py": "",
+        "a/unused.py": "",
+        "a/test_it.py": "from tests.b.world import World\n",
+        "a/below/test_that.py": "from ..unused import one\nif True:\n    from tests.a.test_it import helper\n",
+        "b/world.py": "",
+    }
+    for name, text in texts.items():
+        file = tmp_path / "tests" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    above = {f"tests/a/{name}.py" for name in ("__init__", "conftest", "cluster", "parts", "deep")}
+    assert helpers(tmp_path) == {
+        "tests/a/test_it.py": above,
+        "tests/a/below/test_that.py": above | {"tests/a/unused.py", "tests/a/test_it.py"},
+    }
+
+
+def test_a_file_whose_helpers_come_from_another_test_knows_it() -> None:
+    assert "tests/pipeline/test_plan_job.py" in helpers()["tests/pipeline/test_spark_cluster.py"]
+
+
+def test_a_pause_in_the_commits_begins_another_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [5_000, 5_000 + PAUSE_S, 5_001 + 2 * PAUSE_S, 5_002 + 3 * PAUSE_S]
+    monkeypatch.setattr(tiers, "_git", lambda *_: "\n".join(map(str, reversed(times))))
+    assert submissions() == 3
 
 
 def test_a_room_is_a_folder_of_the_package_or_of_its_tests() -> None:

@@ -2,8 +2,8 @@
 
 test   what README promises a newcomer (`make test`): all tests but those marked `gate` or `release`
 gate   what `.ci/run` has on top (`make test-gate`): those marked `gate`; and of those that only `all` has, or has more
-       of (`release`, `more`), the files of a fifth, which the number of commits chooses, those that changed, and
-       those of the rooms whose code changed
+       of (`release`, `more`), the files of a fifth, another one for each submission, those that changed or use helpers
+       that did, and those of the rooms whose code changed. Of a change in many rooms, a third of these
 all    everything (`make test-all`), before a release, or after a change of protocol, api, channel or stock versions
 
 A mark says where a test runs, never what it means: a test with the mark `more` tries more random examples, or starts
@@ -12,19 +12,26 @@ stock Kafka beside its recording, where a run is not `test`.
 
 import re
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 RUNS = ("test", "gate", "all")
 PARTS = 5
+FEW, SHARE = 2, 3
+"""So many rooms a change brings whole; of more, one file in so many: a gate of all that there is takes over an hour."""
 ROOT = Path(__file__).parents[1]
-_IMPORT = re.compile(r"^ *from (tests(?:\.\w+)*\.test_\w+) import", re.MULTILINE)
+CODE, TESTS = "kafka_reassign_rpc", "tests"
+_IMPORT = re.compile(r"^ *from (tests[\w.]*|\.[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 SITTING = timedelta(hours=6)
-"""What was committed within this time before the last commit is the change that the gate looks at."""
+"""What was committed within this time before the last commit is the change that the gate looks at: it has been through
+no gate yet, or through one that failed."""
+PAUSE_S = 30 * 60
+"""Nothing is committed for so long while a gate runs: the next commit belongs to another submission."""
 
 
 @dataclass
@@ -60,30 +67,61 @@ def records() -> bool:
 def room(path: str) -> str | None:
     """The folder below `tests` or the package, which mirror each other; None: a file of neither."""
     top, _, below = path.partition("/")
-    return below.partition("/")[0] if top in {"tests", "kafka_reassign_rpc"} and "/" in below else None
+    return below.partition("/")[0] if top in {TESTS, CODE} and "/" in below else None
 
 
-def chosen(files: Iterable[str], number: int, changed: Collection[str], used: Collection[str] = ()) -> set[str]:
-    """Of the files with tests of `all`: those of the gate after `number` commits, where `changed` has changed. A file
-    of tests chooses itself alone, unless it is `used` by others.
+def chosen(
+    files: Iterable[str], number: int, changed: Collection[str], uses: Mapping[str, Collection[str]] | None = None
+) -> set[str]:
+    """Of the files with tests of `all`: those of the gate of submission `number`, where `changed` has changed. `uses`:
+    as `helpers` gives them.
     """
-    own = {path for path in changed if is_test_file(path) and path not in used}
-    rooms = {room(path) for path in changed if path not in own} - {None}
+    uses, changed, ordered = uses or {}, {*changed}, sorted({*files})
+    rooms = {room(path) for path in changed if path.startswith(f"{CODE}/")} - {None}
+    concerned = {file for file in ordered if room(file) in rooms or not changed.isdisjoint(uses.get(file, ()))}
+    every = 1 if len({room(file) for file in concerned}) <= FEW else SHARE
     return {
         file
-        for at, file in enumerate(sorted(set(files)))
-        if at % PARTS == number % PARTS or file in own or room(file) in rooms
+        for at, file in enumerate(ordered)
+        if at % PARTS == number % PARTS or file in changed or (file in concerned and at % every == number % every)
     }
 
 
+def helpers(root: Path = ROOT) -> dict[str, set[str]]:
+    """By file of tests: what of its room it imports, also through others, and the fixtures and packages above it."""
+    paths = root.joinpath(TESTS).rglob("*.py")
+    imports = {str(path.relative_to(root)): {*_imported(path, root)} for path in paths}
+    found = {}
+    for file in filter(is_test_file, imports):
+        used, waiting = set[str](), [file, *_above(file)]
+        while waiting:
+            if (one := waiting.pop()) in imports and one not in used and room(one) == room(file):
+                used.add(one)
+                waiting += imports[one]
+        found[file] = used - {file}
+    return found
+
+
+def _imported(path: Path, root: Path) -> Iterator[str]:
+    """A name that is imported may be a module."""
+    for source, names in _IMPORT.findall(path.read_text()):
+        below = source.lstrip(".")
+        folder = path.parents[len(source) - len(below) - 1] if source.startswith(".") else root
+        module = str(folder.joinpath(*filter(None, below.split("."))).relative_to(root))
+        yield from (
+            f"{module}.py",
+            f"{module}/__init__.py",
+            *(f"{module}/{name}.py" for name in re.findall(r"\w+", names)),
+        )
+
+
+def _above(file: str) -> Iterator[str]:
+    for folder in Path(file).parents:
+        yield from (str(folder / "conftest.py"), str(folder / "__init__.py"))
+
+
 def is_test_file(path: str) -> bool:
-    return path.startswith("tests/") and Path(path).name.startswith("test_") and path.endswith(".py")
-
-
-def used_by_others(root: Path = ROOT) -> set[str]:
-    """The files of tests from which others import."""
-    imports = (_IMPORT.findall(file.read_text()) for file in root.joinpath("tests").rglob("*.py"))
-    return {f"{name.replace('.', '/')}.py" for names in imports for name in names}
+    return path.startswith(f"{TESTS}/") and Path(path).name.startswith("test_") and path.endswith(".py")
 
 
 def file_of(item: pytest.Item) -> str:
@@ -117,9 +155,10 @@ def _in_all(marks: Collection[str]) -> bool:
     return not {"release", "more"}.isdisjoint(marks)
 
 
-def commits() -> int:
-    """The number of commits of this checkout; 0 where it is no checkout."""
-    return int(_git("rev-list", "--count", "HEAD") or 0)
+def submissions() -> int:
+    """How many there were, this one too: of the commits of this checkout, as many groups as pauses tell apart."""
+    times = sorted(map(int, _git("log", "--format=%ct").split()))
+    return 1 + sum(after - before > PAUSE_S for before, after in pairwise(times))
 
 
 def changed_files() -> list[str]:
