@@ -11,7 +11,7 @@ from tests.budget import BUDGETS, verdict
 
 def test_the_line_names_cost_and_budget_and_a_run_over_it_fails() -> None:
     most = 60 * BUDGETS["test"].cpu_min
-    line = "test: 24.0 of 24 CPU minutes (goal: 15), 9.0 minutes by the clock (goal: 10)"
+    line = "test: 15.0 of 15 CPU minutes (goal: 15), 9.0 minutes by the clock (goal: 10)"
     assert verdict("test", most, 540) == (line, True)
     assert verdict("test", most + 1, 540) == (f"{line}: over its budget", False)
 
