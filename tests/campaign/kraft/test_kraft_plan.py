@@ -12,6 +12,7 @@ from tests.campaign.steps import BROKERS, SERVERS
 from . import harm_steps, move_steps
 from .kraft_kinds import CONTROLLERS, KINDS
 from .kraft_plan import BROKER_IDS, KRAFT_TOPICS, plan
+from .test_short_kraft_campaigns import SECONDS, SEEDS
 
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=20)
@@ -51,6 +52,12 @@ def test_kr_5_every_kind_is_drawn_sooner_or_later_and_one_topic_is_never_deleted
         deleted = {step.arguments["topic"] for step in steps if step.kind == "delete_topic"}
         assert deleted < KRAFT_TOPICS.keys()
     assert drawn.keys() == KINDS.keys()
+
+
+def test_kr_5_the_short_campaigns_draw_every_kind_but_two_and_those_of_controllers_apart() -> None:
+    apart = {name for name, kind in KINDS.items() if kind.lane == CONTROLLERS}
+    drawn = {step.kind for seed in SEEDS for step in plan(seed, SECONDS, apart)}
+    assert KINDS.keys() - drawn == apart | {"freeze_broker", "stop_broker"}
 
 
 @few
