@@ -53,19 +53,29 @@ class ComparedCluster(ABC):
     keeps_logs = False
     """Whether a broker that comes back keeps the log of a replica that was taken from it meanwhile."""
 
-    def __init__(self, zookeeper: str) -> None:
+    suffix = ""
+    """Of the names of topics, where several of these are one cluster."""
+
+    def __init__(self, zookeeper: str = "") -> None:
+        """`zookeeper`: "" if it has none."""
         self.zookeeper = zookeeper
         self.live: set[int] = set()
-        self.znodes = ZooKeeper(zookeeper)
+        self._znodes = ZooKeeper(zookeeper) if zookeeper else None
         self._wires: dict[int, Wire] = {}
         self._opened: list[Wire] = []
 
+    @property
+    def znodes(self) -> ZooKeeper:
+        assert self._znodes is not None, "it is no cluster in KRaft mode"
+        return self._znodes
+
     async def start(self) -> None:
         """Start everything and set the throttle's rate on every broker."""
-        host, _, chroot = self.zookeeper.partition("/")
-        async with ZooKeeper(host) as outside:
-            await outside.ensure_path("/" + chroot)
-        await self.znodes.start()
+        if self._znodes is not None:
+            host, _, chroot = self.zookeeper.partition("/")
+            async with ZooKeeper(host) as outside:
+                await outside.ensure_path("/" + chroot)
+            await self._znodes.start()
         await self._start()
         self.live = set(BROKERS)
         await self.set_rates()
@@ -78,7 +88,8 @@ class ComparedCluster(ABC):
     async def end(self) -> None:
         for wire in self._opened:
             wire.drop()
-        await self.znodes.close()
+        if self._znodes is not None:
+            await self._znodes.close()
         await self._end()
 
     async def wire(self, node_id: int) -> Wire:
@@ -97,6 +108,27 @@ class ComparedCluster(ABC):
         """The address that a broker has registered."""
         broker = json.loads((await self.znodes.get(f"/brokers/ids/{node_id}"))[0])
         return broker["host"], broker["port"]
+
+    async def stored_topic(self, name: str) -> dict[str, Any]:
+        """As its znode has it: `topic_id`, `partitions`, `adding_replicas`, `removing_replicas`; {} if it is gone."""
+        return await self._znode(f"/brokers/topics/{name}")
+
+    async def stored_state(self, name: str, index: int) -> dict[str, Any]:
+        """Leader and ISR, as the partition's znode has them."""
+        return await self._znode(f"/brokers/topics/{name}/partitions/{index}/state")
+
+    async def stored_configs(self, name: str) -> dict[str, str]:
+        """Of a topic."""
+        configs: dict[str, str] = (await self._znode(f"/config/topics/{name}")).get("config", {})
+        return configs
+
+    async def _znode(self, path: str) -> dict[str, Any]:
+        try:
+            data, _ = await self.znodes.get(path)
+        except NoNode:
+            return {}
+        loaded: dict[str, Any] = json.loads(data)
+        return loaded
 
     async def ask(self, request: Any, version: int, node: int | None = None) -> dict[str, Any]:
         """Ask a node; without `node`, the controller."""
@@ -297,7 +329,7 @@ class StockKafka(ComparedCluster):
         """Nothing to do: `write_data` produces records."""
 
     async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
-        await asyncio.to_thread(_produce, self.stock.bootstrap, topic, partitions)
+        await produce(self.stock.bootstrap, topic, partitions)
 
     def _process(self, node_id: int) -> LoggedProcess:
         return self.stock.brokers[node_id]
@@ -311,6 +343,11 @@ class StockKafka(ComparedCluster):
 
 STOCK_BYTES = 300_000
 """In each partition of a topic whose moves are held: many fetches of `replica.fetch.max.bytes`."""
+
+
+async def produce(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
+    """Real records, in each of these partitions."""
+    await asyncio.to_thread(_produce, bootstrap, topic, partitions)
 
 
 def _produce(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:

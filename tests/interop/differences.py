@@ -147,3 +147,104 @@ WANTED: tuple[Difference, ...] = (
 
 def wanted(scenario: str) -> list[Difference]:
     return [difference for difference in WANTED if difference.scenario == scenario]
+
+
+_ABSENT_CANCEL = (
+    "what does not exist has nothing to cancel, as in ZooKeeper mode; KRaft says UNKNOWN_TOPIC_OR_PARTITION"
+)
+_TARGET_FIRST = "the target is checked first, as in ZooKeeper mode"
+_ONCE = (
+    "of a partition that a request names twice the last counts, as in ZooKeeper mode; KRaft takes one after the other"
+)
+_ORIGINAL = "455-7: a cancel restores the original replicas in their order; KRaft keeps what former targets have added"
+_NULL = "the text of no error is empty, as in ZooKeeper mode; KRaft has none"
+_ENDS = "KRaft never ends a move whose target drops adding replicas and adds none: it is told after a cancel"
+
+IN_FRONT_OF_KRAFT: tuple[Difference, ...] = (
+    *(
+        Difference(scenario, label, f"answers[{index}][2]", 3, 85, _ABSENT_CANCEL)
+        for scenario, label, indexes in (
+            ("e01_nothing_to_cancel", "unknown topic and partition", (0, 1)),
+            ("a10_good_and_bad_partitions_in_one_alter", "mixed", (1,)),
+            ("a13_partitions_that_cannot_exist", "cancels", range(4)),
+            ("a14_names_that_no_topic_can_have", "cancels", range(8)),
+        )
+        for index in indexes
+    ),
+    *(
+        Difference("b05_b06_a_bad_target_of_what_does_not_exist", label, f"answers[{index}][2]", 3, 39, _TARGET_FIRST)
+        for label in ("unknown topic, bad targets", "unknown partition, bad targets")
+        for index in range(3)
+    ),
+    *(
+        Difference(scenario, label, "answers", [["t", index, code] for code in stock], [["t", index, ours]], _ONCE)
+        for scenario, label, index, stock, ours in (
+            ("e17_a_cancel_and_then_the_same_again", "the same cancel twice in one request", 0, (0, 0), 0),
+            ("a16_the_same_partition_twice_in_one_alter", "the same target twice", 0, (0, 0), 0),
+            ("a16_the_same_partition_twice_in_one_alter", "two targets, the later one counts", 0, (0, 0), 0),
+            ("a16_the_same_partition_twice_in_one_alter", "a bad one, then a good one", 1, (0, 39), 0),
+            ("a16_the_same_partition_twice_in_one_alter", "a good one, then a bad one", 1, (0, 39), 39),
+            ("a18_a_target_and_a_cancel_of_the_same_partition", "cancel, then target", 0, (0, 0), 0),
+            ("a18_a_target_and_a_cancel_of_the_same_partition", "target, then cancel", 0, (0, 0), 0),
+        )
+    ),
+    *(
+        Difference("a16_the_same_partition_twice_in_one_alter", "after all", f"t.1.{place}", stock, ours, _ONCE)
+        for place, stock, ours in (("isr", [3, 4], [2, 3]), ("leader", 3, 2), ("replicas", [3, 4], [2, 3]))
+    ),
+    *(
+        Difference(scenario, label, f"t.0.{place}", stock, ours, _ORIGINAL)
+        for scenario, label, place, stock, ours in (
+            ("e05_after_a_second_target", "the origin, not the first target", "replicas", [4, 1, 2, 3], [1, 2]),
+            ("e15_after_a_chain_with_one_in_sync", "as before", "isr", [1, 2], [1]),
+            ("e15_after_a_chain_with_one_in_sync", "as before", "replicas", [2, 1, 3], [1]),
+            ("a18_a_target_and_a_cancel_of_the_same_partition", "after the cancel", "replicas", [4, 1, 2, 3], [1, 2]),
+        )
+    ),
+    Difference(
+        "a05_alter_of_nothing",
+        "topics without partitions",
+        "",
+        [{"name": "nope", "partitions": []}, {"name": "also-not", "partitions": []}],
+        [],
+        "a topic of which nothing was asked has no answer, as in ZooKeeper mode",
+    ),
+    *(
+        Difference(
+            "a12_timeouts_of_a_request",
+            "moved",
+            f"t.0.{place}",
+            stock,
+            ours,
+            "who allows no time is answered REQUEST_TIMED_OUT; here the move is durable, and goes on",
+        )
+        for place, stock, ours in (("isr", [1], [2, 4]), ("leader", 1, 2), ("replicas", [1], [2, 4]))
+    ),
+    *(
+        Difference(
+            "a21_unknown_tags_and_bytes_after_the_body",
+            label,
+            "",
+            "0000000500000000000000000100",
+            "0000000500000000000000010100",
+            _NULL,
+        )
+        for label in ("a tag in the header", "a tag in the body", "bytes after the body")
+    ),
+    *(
+        Difference("d04_a_chain_of_targets", "towards [3]", f"t.0.{place}", stock, ours, _ENDS)
+        for place, stock, ours in (
+            ("adding", [5], ABSENT),
+            ("removing", [1, 2, 4, 5], [1, 2, 4]),
+            ("replicas", [3, 1, 2, 4, 5], [3, 1, 2, 4]),
+        )
+    ),
+)
+"""From a cluster in KRaft mode, by way of our service (docs/kraft.md). Texts of errors are not compared."""
+
+NOT_ALIKE_IN_FRONT = {
+    "b14_an_internal_topic_is_like_any_other": "it makes a topic that the cluster has: the state log has a coordinator",
+    "e03_in_flight": "its List right after the cancel shows the move until looks have seen the end, a second or two",
+    "e12_start_again_after_a_cancel": "a third start within a second or two waits for the end of the cancel, refused",
+}
+"""Scenarios that differ by chance, or cannot run twice."""

@@ -6,7 +6,6 @@ down). It records answers as they came, and states once the cluster has come to 
 """
 
 import asyncio
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -20,8 +19,6 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
     UpdateFeaturesRequest,
 )
-
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 
@@ -42,7 +39,7 @@ class Session:
     def __init__(self, cluster: ComparedCluster, scenario: str) -> None:
         self.cluster = cluster
         self.transcript: list[tuple[str, Any]] = []
-        self.name = scenario.replace("_", "-").lower()
+        self.name = scenario.replace("_", "-").lower() + cluster.suffix
         self._topics: dict[str, str] = {}
         self._ids: dict[str, str] = {}
         self._epochs: dict[Key, int] = {}
@@ -188,13 +185,13 @@ class Session:
     async def in_sync(self, alias: str, index: int, *replicas: int, timeout: float = 20) -> None:
         """Wait until the partition's ISR is exactly these replicas."""
         async with asyncio.timeout(timeout):
-            while sorted((await self._state_znode(alias, index)).get("isr", [])) != sorted(replicas):
+            while sorted((await self.cluster.stored_state(self.real(alias), index)).get("isr", [])) != sorted(replicas):
                 await asyncio.sleep(0.05)
 
     async def until_gone(self, alias: str, timeout: float = 30) -> None:
-        """Wait until a deleted topic has left ZooKeeper."""
+        """Wait until a deleted topic is gone."""
         async with asyncio.timeout(timeout):
-            while await self._znode(f"/brokers/topics/{self.real(alias)}"):
+            while await self.cluster.stored_topic(self.real(alias)):
                 await asyncio.sleep(0.05)
 
     async def state(self, label: str, *, log_stays: bool = False) -> None:
@@ -218,15 +215,13 @@ class Session:
         self.note(label, states)
 
     async def stored_configs(self, alias: str) -> dict[str, str]:
-        """The topic's configs, as its config znode has them."""
-        configs: dict[str, str] = (await self._znode(f"/config/topics/{self.real(alias)}")).get("config", {})
-        return configs
+        return await self.cluster.stored_configs(self.real(alias))
 
     async def assignments(self, alias: str) -> dict[str, Any]:
         """The topic's replica sets once its znode shows no move (removed replicas are in it until they are gone)."""
         async with asyncio.timeout(REST_SECONDS):
             while True:
-                znode = await self._znode(f"/brokers/topics/{self.real(alias)}")
+                znode = await self.cluster.stored_topic(self.real(alias))
                 if not znode.get("adding_replicas") and not znode.get("removing_replicas"):
                     partitions: dict[str, Any] = znode.get("partitions", {})
                     return partitions
@@ -238,7 +233,7 @@ class Session:
 
     async def _topic_state(self, alias: str) -> dict[int, dict[str, Any]]:
         real = self.real(alias)
-        znode = await self._znode(f"/brokers/topics/{real}")
+        znode = await self.cluster.stored_topic(real)
         (shown,) = (await self.cluster.metadata([real]))["topics"]
         indexes = [int(text) for text in znode.get("partitions", {})]
         moving = _by_partition(self, await self._listed({alias: indexes}, None))
@@ -246,7 +241,7 @@ class Session:
         self._keep_id(alias, znode.get("topic_id"))
         states: dict[int, dict[str, Any]] = {}
         for text, replicas in sorted(znode.get("partitions", {}).items()):
-            state = await self._state_znode(alias, int(text))
+            state = await self.cluster.stored_state(real, int(text))
             states[int(text)] = {
                 "znode": {
                     "replicas": replicas,
@@ -267,17 +262,6 @@ class Session:
                 "offline": sorted(p["offline_replicas"]),
             }
         return {index: _plain(state, self.cluster.live) for index, state in states.items()}
-
-    async def _znode(self, path: str) -> dict[str, Any]:
-        try:
-            data, _ = await self.cluster.znodes.get(path)
-        except NoNode:
-            return {}
-        loaded: dict[str, Any] = json.loads(data)
-        return loaded
-
-    async def _state_znode(self, alias: str, index: int) -> dict[str, Any]:
-        return await self._znode(f"/brokers/topics/{self.real(alias)}/partitions/{index}/state")
 
     def text(self, message: str | None) -> str | None:
         """A message without its varying parts: real topic names, and the order and type of a printed collection."""
