@@ -60,6 +60,8 @@ class MemoryCluster:
     async def look(self, topics: Collection[str] | None = None) -> Look:
         self.looks += 1
         self.looks_at_all += topics is None
+        shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
+        self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
         unknown: set[str] = set()
         if self.lagging and topics != []:
             self.lagging, unknown = self.lagging - 1, self.untold
@@ -69,12 +71,12 @@ class MemoryCluster:
             if one.at.is_moving:
                 moves[name] = PartitionReassignment(*one.at)
             if (topics is None or name.topic in topics) and name.topic not in self.secret | unknown:
-                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3, self.offline.get(name, ()))
+                failed = self.offline.get(name, ())
+                offline = tuple(replica for replica in one.at.replicas if replica in failed or replica not in shown)
+                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3, offline)
                 found.setdefault(name.topic, {})[name.partition] = info
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
         configs = {one: dict(some) for one, some in self.of_configs.items()} if topics is None else {}
-        shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
-        self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
         return Look(shown, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
     async def assignments(self, topics: Collection[str]) -> Look:

@@ -1,12 +1,16 @@
 """Self-healing (KIP-46) in front of KRaft: what looks say of brokers and log dirs, repairs by the queue, the brake."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
+from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
@@ -15,10 +19,14 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROK
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
+from kafka_reassign_rpc.core.writers.look_facts import TopicsSeen
+from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings, LookSeen
+from kafka_reassign_rpc.kraft.ports import Look
 from tests.core.phases.kraft_model import KRaftPartition
+from tests.kraft.memory_cluster import MemoryCluster
 from tests.kraft.test_settings import ALICE, change
-from tests.kraft.test_term import NAME, OTHER, THIRD, Here, looked
+from tests.kraft.test_term import NAME, OTHER, SELDOM, THIRD, Here, looked
 from tests.waiting import eventually
 
 MINUTE = 60_000
@@ -138,11 +146,26 @@ async def test_46_2_a_broker_that_one_look_leaves_out_or_that_is_back_in_time_is
     assert here.healed()[-1] == catalogue.HEAL_OVER
 
 
-async def test_46_2_a_term_that_begins_with_the_look_of_a_broker_that_lags_notices_no_loss(here: Hurt) -> None:
+async def test_46_2_a_term_that_begins_with_the_look_of_a_broker_that_lags_notices_no_loss(
+    here: Hurt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, goes_on = MemoryCluster.look, asyncio.Event()
+
+    async def slow(cluster: MemoryCluster, topics: Collection[str] | None = None) -> Look:
+        if cluster.looks:
+            await goes_on.wait()
+        return await look(cluster, topics)
+
+    monkeypatch.setattr(MemoryCluster, "look", slow)
     here.cluster.left_out = {2: 1}
     async with here.term(healing=ON) as loop:
-        await eventually(lambda: 2 in loop.cluster.brokers)
-        await here.begun.healer.status()
+        assert 2 not in loop.cluster.brokers
+        for _ in range(3):
+            await loop.submit(Barrier())
+        assert here.begun.healer.last_status is None
+        goes_on.set()
+        await eventually(lambda: here.begun.healer.last_status is not None)
+        assert 2 in loop.cluster.brokers
     assert here.healed() == []
 
 
@@ -172,24 +195,49 @@ async def test_46_6_while_too_many_brokers_are_gone_or_healing_is_paused_nothing
         await eventually(lambda: here.repairs() == {NAME, OTHER})
 
 
-async def test_46_6_a_server_that_takes_over_starts_no_waiting_repair_while_too_many_are_gone(here: Hurt) -> None:
-    one_move = HealingSettings(interval_ms=MINUTE, max_brokers=1, chunk=1)
-    async with here.term(healing=one_move):
-        here.kill(2)
-        await eventually(lambda: here.healed() == [catalogue.HEAL_NOTICED])
-        await here.pass_by(MINUTE)
-        await eventually(lambda: len(here.repairs()) == 1 and len(here.loop.cluster.queue) == 2)
-    moving = here.repairs()
-    here.cluster.partitions[TopicPartition("t", 3)] = KRaftPartition(1, 4)
-    here.cluster.partitions[TopicPartition("t", 4)] = KRaftPartition(1, 3)
-    here.kill(3)
-    here.kill(4)
-    async with here.term(healing=one_move):
-        here.catch_up()
-        await eventually(lambda: set(here.named(catalogue.MOVE_COMPLETED)) == moving)
-        await here.begun.healer.status()
-        assert not here.repairs()
-        assert len(here.loop.cluster.queue) == 2
+async def _one_of_three_repairs_moves(here: Hurt) -> None:
+    here.kill(2)
+    await eventually(lambda: here.healed() == [catalogue.HEAL_NOTICED])
+    await here.pass_by(MINUTE)
+    await eventually(lambda: len(here.repairs()) == 1 and len(here.loop.cluster.queue) == 2)
+
+
+ONE_MOVE = HealingSettings(interval_ms=MINUTE, max_brokers=1, chunk=1)
+
+
+@pytest.fixture
+def large(here: Hurt) -> Hurt:
+    """Brokers 5 and 6 hold replicas too, and get none of a repair."""
+    here.cluster.brokers |= {one: replace(here.cluster.brokers[4], id=one) for one in (5, 6)}
+    here.cluster.partitions |= {TopicPartition("t", one - 2): KRaftPartition(1, one) for one in (5, 6)}
+    here.cluster.of_configs |= {Entity(BROKERS, str(one)): {"cordoned.log.dirs": "*"} for one in (5, 6)}
+    return here
+
+
+async def test_46_6_a_server_that_takes_over_starts_no_waiting_repair_while_too_many_are_gone(large: Hurt) -> None:
+    async with large.term(healing=ONE_MOVE):
+        await _one_of_three_repairs_moves(large)
+    large.catch_up()
+    large.kill(5)
+    large.kill(6)
+    async with large.term(healing=ONE_MOVE) as loop:
+        await eventually(lambda: len(large.named(catalogue.MOVE_COMPLETED)) == 1)
+        await large.begun.healer.status()
+        assert not large.repairs()
+        assert len(loop.cluster.queue) == 2
+
+
+async def test_46_6_the_brake_knows_of_a_loss_before_the_next_waiting_repair_may_start(large: Hurt) -> None:
+    async with large.term(healing=ONE_MOVE, pace=SELDOM) as loop:
+        await large.begun.healer.status()
+        registered = {one: broker for one, broker in loop.cluster.brokers.items() if one != 2}
+        await loop.submit(LookSeen([BrokersRegistered(registered), TopicsSeen({})], {}))
+        await large.begun.healer.status()
+        await large.pass_by(MINUTE)
+        await eventually(lambda: len(loop.cluster.queue) == 2)
+        left = {one: broker for one, broker in registered.items() if one not in (5, 6)}
+        await loop.submit(LookSeen([BrokersRegistered(left), TopicsSeen({})], {}))
+        assert loop.cluster.soft.gone == {5, 6}, "the healer has not diagnosed since"
 
 
 async def test_46_7_waiting_moves_of_a_repair_go_when_the_broker_is_back(here: Hurt) -> None:
@@ -244,6 +292,34 @@ async def test_dh_3_replicas_that_are_offline_on_a_live_broker_are_repaired_like
         await eventually(lambda: loop.cluster.failed_log_dirs == {})
         assert here.lost() == {OTHER, THIRD}
     assert here.cluster.partitions[NAME].at.replicas[0] == 1
+
+
+async def test_dh_3_a_look_that_leaves_a_broker_out_says_nothing_of_its_log_dirs(here: Hurt) -> None:
+    here.described = {2: ("/disk-b",)}
+    async with here.term(healing=ON) as loop:
+        here.cluster.offline = {NAME: (2,)}
+        await eventually(lambda: 2 in loop.cluster.failed_log_dirs)
+        for _ in range(3):
+            here.cluster.left_out = {2: 1}
+            await looked(here)
+            await here.begun.healer.status()
+        assert loop.cluster.live_with_failed_log_dirs.keys() == {2}
+    assert here.healed() == [catalogue.HEAL_NOTICED]
+
+
+async def test_dh_3_a_broker_that_comes_back_with_all_its_replicas_has_no_failed_log_dir_any_more(here: Hurt) -> None:
+    here.described = {2: ("/disk-b",)}
+    async with here.term(healing=ON) as loop:
+        here.cluster.offline = {NAME: (2,)}
+        await eventually(lambda: 2 in loop.cluster.failed_log_dirs)
+        back = here.cluster.brokers[2]
+        here.kill(2)
+        await eventually(lambda: loop.cluster.failed != {})
+        assert 2 in loop.cluster.failed_log_dirs
+        here.described = {}
+        here.cluster.offline = {}
+        here.cluster.brokers[2] = back
+        await eventually(lambda: not loop.cluster.failed and not loop.cluster.failed_log_dirs)
 
 
 async def test_dh_3_a_broker_whose_log_dirs_all_work_has_lost_no_replica(here: Hurt) -> None:

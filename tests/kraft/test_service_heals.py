@@ -17,7 +17,7 @@ from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
 from tests.processes import processes
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.gate]
+pytestmark = [pytest.mark.stock]
 
 LOST = 3
 LIVE = (1, 2, 4)
@@ -46,6 +46,7 @@ async def service(large_cluster: StockCluster, tmp_path: Path) -> AsyncIterator[
         yield Service(large_cluster, started, tmp_path)
 
 
+@pytest.mark.gate
 async def test_kr_10_46_4_and_46_6_a_lost_broker_is_repaired_once_the_brake_lets_go_though_servers_are_killed(
     service: Service,
 ) -> None:
