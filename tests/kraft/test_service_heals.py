@@ -54,6 +54,7 @@ async def test_kr_10_46_4_and_46_6_a_lost_broker_is_repaired_once_the_brake_lets
     first = await service.start(1_000, *SOON)
     async with client_of(first) as client:
         await client.change_settings({MAX_BROKERS: "0"})
+        assert await client.cordon([LOST]) == {LOST}
     before = await _replicas(service, topic)
 
     await service.cluster.nodes[LOST].kill()
@@ -69,6 +70,7 @@ async def test_kr_10_46_4_and_46_6_a_lost_broker_is_repaired_once_the_brake_lets
         with pytest.raises(PolicyViolation):
             await client.heal_broker(LOST)
         assert await service.moving() == set()
+        assert await client.cordon([LOST], uncordon=True) == frozenset()
         await client.change_settings({MAX_BROKERS: None})
 
     async def moves() -> bool:

@@ -163,7 +163,9 @@ class MovesService:
         term = self._active()
         found = await _as_known(term, _diagnosed(term)) or term.healer.last_status
         if found is None:
-            raise BrokerNotAvailable("ZooKeeper does not answer, and self-healing was not diagnosed before.")
+            raise BrokerNotAvailable(
+                "What stores the cluster does not answer, and self-healing was not diagnosed before."
+            )
         return found
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:

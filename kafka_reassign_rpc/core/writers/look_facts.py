@@ -135,8 +135,10 @@ class TopicsSeen(msgspec.Struct, frozen=True):
 
 
 def _with_known(value: Partition, before: Partition, unsure: Collection[int]) -> Partition:
-    kept = {one for one in before.offline if one in unsure}.union(value.offline)
-    return replace(value, offline=tuple([one for one in value.replicas if one in kept])) if kept else value
+    kept = {one for one in before.offline if one in unsure} if before.offline and unsure else ()
+    if not kept:
+        return value
+    return replace(value, offline=tuple([one for one in value.replicas if one in kept or one in value.offline]))
 
 
 def _put_anew(
