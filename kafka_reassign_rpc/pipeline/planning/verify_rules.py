@@ -248,7 +248,7 @@ def _locality(moves: Moves, facts: PlanFacts) -> Mask:
     could_stay = (after < before) & (free > 0) & racks.named
     fewest = np.where(could_stay, after, MANY - 1).min(axis=1)
     found: Mask = in_some((after > before) & (after - 1 >= fewest[:, None]))
-    return found & facts.locality & facts.only_forces & ~np.full(len(found), facts.mends)
+    return found & (facts.locality and facts.only_forces and not facts.mends)
 
 
 @_rule("source", "a live replica is in sync: there is something to copy from")
