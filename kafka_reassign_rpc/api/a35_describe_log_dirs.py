@@ -67,8 +67,8 @@ def _dir(version: int, log_dir: LogDir, topics: Mapping[str, list[tuple[object, 
         version=version,
         error_code=0 if log_dir.error is None else log_dir.error.code,
         log_dir=log_dir.path,
-        total_bytes=log_dir.total_bytes,
-        usable_bytes=log_dir.usable_bytes,
+        total_bytes=-1 if log_dir.total_bytes is None else log_dir.total_bytes,
+        usable_bytes=-1 if log_dir.usable_bytes is None else log_dir.usable_bytes,
     )
     elements = (
         InParts(_Topic(version=version, name=name), "partitions", len(partitions), partitions)

@@ -231,13 +231,13 @@ class LogDirReplica(NamedTuple):
 
 
 class LogDir(msgspec.Struct, frozen=True):
-    """Sizes in bytes, -1 if unknown."""
+    """Sizes in bytes; None: unknown."""
 
     path: str
     replicas: Sequence[LogDirReplica]
     error: KafkaError | None = None
-    total_bytes: int = -1
-    usable_bytes: int = -1
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
 
 
 class LogDirsPort(Protocol):
@@ -266,13 +266,13 @@ class RecordedEvents(NamedTuple):
 
     next_seq      the number of the next event to ask for
     oldest_seq    of the oldest event in the log
-    complete_seq  from this number on the log has every event; -1 if it has all from the oldest on
+    complete_seq  from this number on the log has every event; None: it has all from the oldest on
     """
 
     events: Sequence[str]
     next_seq: int
     oldest_seq: int
-    complete_seq: int = -1
+    complete_seq: int | None = None
 
 
 # ---------------------------------------------------------------------------------------------------- the node

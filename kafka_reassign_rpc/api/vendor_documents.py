@@ -10,7 +10,6 @@ from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.vendor_bodies import (
     EventLog,
     EventLogBody,
@@ -54,7 +53,7 @@ async def event_log(node: Node, body: EventLogBody, ctx: RequestContext) -> Even
         node.node_id,
         found.oldest_seq,
         found.next_seq,
-        known(found.complete_seq),
+        found.complete_seq,
         [msgspec.Raw(one.encode()) for one in found.events if _is_json(one)],
         [ServerAddress(one.id, one.host, one.port) for one in servers],
     )

@@ -19,7 +19,6 @@ from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.slices import run_through
 
-UNKNOWN = -1
 """When a broker was lost (a stock controller does not say); bytes."""
 NAMED = 5
 """Topics that a text names."""
@@ -61,7 +60,7 @@ def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: R
     put_topic(cluster, topic.name, None, partitions, version=-1)
     for partition in partitions.values():
         cluster.failed.update(
-            (one, UNKNOWN) for one in partition.replicas if one not in cluster.brokers and one not in cluster.failed
+            (one, None) for one in partition.replicas if one not in cluster.brokers and one not in cluster.failed
         )
 
 
@@ -122,19 +121,19 @@ def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | 
     """
     if answer is None or isinstance(answer, KafkaError):
         return None
-    held: dict[str, dict[str, dict[int, int]]] = {}
+    held: dict[str, dict[str, dict[int, int | None]]] = {}
     for one in answer.replicas:
         if one.future:
             continue
         sizes = held.setdefault(one.log_dir, {}).setdefault(one.topic, {})
-        size = max(UNKNOWN, one.size)
-        sizes[one.partition] = size if sizes.get(one.partition, size) == size else UNKNOWN
+        size = one.size if one.size >= 0 else None
+        sizes[one.partition] = size if sizes.get(one.partition, size) == size else None
     return [
         SampledLogDir(
             one.path,
             0 if one.online else KafkaStorageError.code,
-            UNKNOWN if one.total_bytes is None else one.total_bytes,
-            UNKNOWN if one.usable_bytes is None else one.usable_bytes,
+            one.total_bytes,
+            one.usable_bytes,
             held.get(one.path, {}),
             one.cordoned,
         )

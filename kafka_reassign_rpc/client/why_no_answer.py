@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.client.client_errors import NoActiveController, Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.node_connections import NodeConnections
-from kafka_reassign_rpc.core.state.kraft_facts import UNKNOWN, LostQuorum
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeQuorumRequest
 from kafka_reassign_rpc.support.counted import first_of
@@ -35,7 +35,7 @@ def _reason(found: Mapping[int, Found], may_have_had_effect: bool) -> Unreachabl
     alone = sorted(node for node, one in found.items() if one is True)
     if alone and len(alone) + len(dead) == len(found):
         return NoActiveController(
-            LostQuorum(alone, dict.fromkeys(sorted(dead), UNKNOWN)), may_have_had_effect=may_have_had_effect
+            LostQuorum(alone, dict.fromkeys(sorted(dead))), may_have_had_effect=may_have_had_effect
         )
     if dead and len(dead) == len(found):
         reasons = [dead[node].message for node in sorted(dead)]

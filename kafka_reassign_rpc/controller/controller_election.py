@@ -71,7 +71,7 @@ class ControllerOwner(NamedTuple):
     """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.
 
     session      0 if the znode is persistent: it goes with no session
-    since_ms     when it was elected, by its own clock; -1 if it does not say
+    since_ms     when it was elected, by its own clock; None if it does not say
     problem      why its content cannot be read; empty if it can
     kraft_epoch  of the KRaft controller that owns it during a migration; else -1
     """
@@ -80,7 +80,7 @@ class ControllerOwner(NamedTuple):
     endpoints: tuple[Endpoint, ...]
     session: int
     version: int
-    since_ms: int = -1
+    since_ms: int | None = None
     problem: str = ""
     kraft_epoch: int = -1
 
@@ -115,7 +115,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
         endpoints_of(found.listeners),
         stat.ephemeral_owner,
         stat.version,
-        UNKNOWN if since is None else since,
+        since,
         kraft_epoch=found.kraft_epoch,
     )
 

@@ -90,14 +90,15 @@ def controller(owner: ControllerOwner) -> Odd | None:
     )
 
 
-def lowered_epoch(epoch: int, least: int) -> Odd | None:
-    """`epoch` as it is stored, -1 where there is no znode; `least`: the highest in the states of partitions."""
-    if epoch >= least:
+def lowered_epoch(epoch: int | None, least: int) -> Odd | None:
+    """`epoch` as it is stored, None where there is no znode; `least`: the highest in the states of partitions."""
+    if (-1 if epoch is None else epoch) >= least:
         return None
     path = znode_paths.CONTROLLER_EPOCH
+    is_now = "does not exist" if epoch is None else f"is {epoch}"
     return Odd(
-        f"{path} {f'is {epoch}' if epoch >= 0 else 'does not exist'}, and a controller of epoch {least} has written"
-        f" states of partitions: it was lowered, and brokers obey no lower epoch than they know",
+        f"{path} {is_now}, and a controller of epoch {least} has written"
+        " states of partitions: it was lowered, and brokers obey no lower epoch than they know",
         f"a server of this product is elected above {least}; before a stock or KRaft controller is elected, write"
         f" {least} into it, or any higher number",
     )

@@ -77,7 +77,7 @@ class SimulatedLogDirs:
             if held_now is not None and (wanted is None or name.partition in wanted.get(name.topic, ())):
                 lag = held_now.size - copy.size
                 found[copy.directory].append(LogDirReplica(*name, copy.size, offset_lag=lag, is_future=True))
-        volume = (-1, -1) if self._disk is None else (self._disk, self.free())
+        volume = (None, None) if self._disk is None else (self._disk, self.free())
         return [
             LogDir(path, (), KafkaStorageError())
             if directory in self._table.lost

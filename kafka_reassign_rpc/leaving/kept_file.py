@@ -112,7 +112,7 @@ def with_facts(kept: Kept, facts: Facts) -> Kept:
     moves = {**waiting(kept), **found}  # the later move of a partition counts, in the place of the first
     known = {(one.get("topic"), one.get("partition")): one for one in kept.partitions}
     own, _ = divided(cluster.default_configs)
-    since = {str(broker): since for broker, since in cluster.failed.items()}
+    since = {str(broker): since for broker, since in cluster.failed.items() if since is not None}
     missing = {topic.name: {str(one): n for one, n in topic.missing.items()} for topic in cluster.topics.values()}
     return Kept(
         kept.cluster,

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.core.brokers.departure import UNKNOWN, Departure, Named
+from kafka_reassign_rpc.core.brokers.departure import Departure, Named
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.departures import losses_document
@@ -129,15 +129,15 @@ def _room(found: Departure) -> Finding:
             "look at their disks before these go for good (brokers before Kafka 3.3 do not report them)",
         )
     if not room.enough:
-        needed = "more" if room.needed == UNKNOWN else size(room.needed)
+        needed = "more" if room.needed is None else size(room.needed)
         return unsafe(
             "room",
-            f"the other brokers have no room for what these hold: {needed} to hold, {size(room.free)} free",
+            f"the other brokers have no room for what these hold: {needed} to hold, {size(room.free or 0)} free",
             "add brokers or disks before these go for good, or delete what is not needed",
         )
     if not found.losses.replicas:
         return fine("room", "they hold no replica")
-    return fine("room", f"the other brokers have room for the {size(room.needed)} that these hold, in sum")
+    return fine("room", f"the other brokers have room for the {size(room.needed or 0)} that these hold, in sum")
 
 
 def document(away: Collection[int], found: Departure | None) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
     least = max((one.controller_epoch for _, _, one in state.cluster.all_partitions()), default=0)
     lowered = None if now.problem is not None else odd_znodes.lowered_epoch(now.epoch, least)
     if lowered is not None:
-        verb = "set" if now.epoch >= 0 else "create"
+        verb = "set" if now.epoch is not None else "create"
         yield unsafe("controller", *lowered, cures.shell((verb, znode_paths.CONTROLLER_EPOCH, str(least))))
     if now.problem is not None:
         commands = cures.shell(("set", znode_paths.CONTROLLER_EPOCH, str(least + 1)))

@@ -30,14 +30,14 @@ QUOTED = ("users", "clients")
 class ControllerNow(NamedTuple):
     """The controller of a cluster. `owner` is None where there is none.
 
-    epoch       of the controller elected last; -1: there was none
-    since_ms    when the owner was elected, ms since 1970
+    epoch       of the controller elected last; None: there was none
+    since_ms    when the owner was elected, ms since 1970; None: it was just gone
     problem     why the epoch cannot be read; None: it can
     """
 
     owner: ControllerOwner | None
-    epoch: int
-    since_ms: int
+    epoch: int | None
+    since_ms: int | None
     problem: BadZnode | None
 
 
@@ -108,7 +108,7 @@ async def children(zk: ZooKeeper, path: str) -> list[str]:
 
 async def read_controller(zk: ZooKeeper) -> ControllerNow:
     """Raises ZkError."""
-    epoch, since, problem = -1, -1, None
+    epoch = since = problem = None
     try:
         epoch = znode_contents.decode_controller_epoch((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
     except NoNode:

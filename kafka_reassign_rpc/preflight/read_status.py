@@ -39,8 +39,6 @@ from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 UNDER_KRAFT = f"a KRaft controller has the cluster; {NOT_KNOWN}. What to do: {ASK}"
-SINCE_UNKNOWN = -1
-"""When a broker was lost, as `Cluster.failed` has it."""
 
 
 async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -> ClusterStatus:
@@ -73,7 +71,7 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
         place = cluster.queue.place(topic, index)
         losses.count(partition, None if place is None else place.move)
         yield
-    gone = dict.fromkeys(losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys(), SINCE_UNKNOWN)
+    gone: dict[int, int | None] = dict.fromkeys(losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys())
     return replace(cluster, failed=gone | cluster.failed)
 
 
@@ -110,4 +108,4 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     if owner.id in cluster.brokers:
         kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
         places = (f"{endpoint.host}:{endpoint.port}",)
-    return ControllerStatus(owner.id, kind, places, None if now.epoch < 0 else now.epoch, now.since_ms)
+    return ControllerStatus(owner.id, kind, places, now.epoch, now.since_ms)

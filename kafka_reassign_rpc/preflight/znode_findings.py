@@ -142,7 +142,7 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
                 "controller", "there is none, and this server never takes over", "start a broker, or take over"
             )
         return fine("controller", "there is none: a server is elected as soon as it starts")
-    since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
+    since = f"of epoch {now.epoch}" + ("" if now.since_ms is None else f", since {utc(now.since_ms)}")
     if owner.id in cluster.brokers:
         what = {
             Takeover.NEVER: "a server always stands by",

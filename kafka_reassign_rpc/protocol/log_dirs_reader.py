@@ -24,17 +24,21 @@ _INT32 = struct.Struct(">i")
 
 
 class Dir(NamedTuple):
-    """Sizes in bytes, by topic and partition; `total` and `usable` bytes of the dir's volume, -1 if unknown. Future
+    """Sizes in bytes, by topic and partition; `total` and `usable` bytes of the dir's volume; None: unknown. Future
     replicas, which are being copied from another dir of the same broker, are not in it. `idle`: those that the broker
     neither leads nor follows, since it tells no lag (ReplicaManager.getLogEndOffsetLag).
     """
 
     error: int
     path: str
-    sizes: dict[str, dict[int, int]]
-    total: int = -1
-    usable: int = -1
+    sizes: dict[str, dict[int, int | None]]
+    total: int | None = None
+    usable: int | None = None
     idle: Mapping[str, Set[int]] = {}
+
+
+def _known(size: int) -> int | None:
+    return size if size >= 0 else None
 
 
 class LogDirsReader:
@@ -65,7 +69,7 @@ class LogDirsReader:
             self.error = self._int16()
         for _ in range(self._count(least=4)):
             error, path = self._int16(), self._text()
-            sizes: dict[str, dict[int, int]] = {}
+            sizes: dict[str, dict[int, int | None]] = {}
             idle: dict[str, set[int]] = {}
             for _ in range(self._count(least=3)):
                 name = self._text()
@@ -75,15 +79,15 @@ class LogDirsReader:
                 if without_lag:
                     idle.setdefault(name, set()).update(without_lag)
                 self._tags()
-            total, usable = -1, -1
+            total = usable = None
             if self._version >= 4:
-                total, usable = _BYTES.unpack_from(self._data, self._pos)
+                total, usable = map(_known, _BYTES.unpack_from(self._data, self._pos))
                 self._pos += _BYTES.size
             self._tags()
             self.dirs.append(Dir(error, path, sizes, total, usable, idle))
         self._tags()
 
-    def _replicas(self, into: dict[int, int], idle: set[int]) -> Iterator[None]:
+    def _replicas(self, into: dict[int, int | None], idle: set[int]) -> Iterator[None]:
         layout = _REPLICA_AND_TAGS if self._flexible else _REPLICA
         left = self._count(least=layout.size)
         while left:
@@ -93,20 +97,22 @@ class LogDirsReader:
             if self._flexible and any(block[layout.size - 1 :: layout.size]):
                 self._replicas_with_tags(count, into, idle)
             else:
-                into.update([one[:2] for one in layout.iter_unpack(block) if not one[3]])
+                into.update(
+                    [(one[0], one[1] if one[1] >= 0 else None) for one in layout.iter_unpack(block) if not one[3]]
+                )
                 idle.update([one[0] for one in layout.iter_unpack(block) if one[2] < 0 and not one[3]])
                 self._pos = stop
             left -= count
             yield
 
-    def _replicas_with_tags(self, count: int, into: dict[int, int], idle: set[int]) -> None:
+    def _replicas_with_tags(self, count: int, into: dict[int, int | None], idle: set[int]) -> None:
         """No broker is known to send tagged fields, but one may."""
         for _ in range(count):
             index, size, lag, is_future = _REPLICA.unpack_from(self._data, self._pos)
             self._pos += _REPLICA.size
             self._tags()
             if not is_future:
-                into[index] = size
+                into[index] = _known(size)
                 if lag < 0:
                     idle.add(index)
 

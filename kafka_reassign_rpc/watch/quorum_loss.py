@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_reassign_rpc.core.state.kraft_facts import UNKNOWN, LostQuorum
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 
 
 def dated(
     found: LostQuorum,
     before: LostQuorum | None,
-    lost: Mapping[int, int] | None,
+    lost: Mapping[int, int | None] | None,
     voters: Sequence[int],
     heard_at: int,
     at: int,
@@ -19,7 +19,7 @@ def dated(
     lost      brokers that the controller had found dead; None: this process has never seen one that was active
     heard_at  when it was heard last, and `at`, now: ms since 1970
     """
-    died = at if before is not None else UNKNOWN if lost is None else heard_at
+    died = at if before is not None else None if lost is None else heard_at
     known = {**(lost or {}), **({} if before is None else before.dead)}
     dead = {one: known.get(one, died) for one in {*found.dead, *(lost or {})}.difference(found.answering)}
-    return LostQuorum(found.answering, dead, UNKNOWN if lost is None else heard_at, voters)
+    return LostQuorum(found.answering, dead, None if lost is None else heard_at, voters)

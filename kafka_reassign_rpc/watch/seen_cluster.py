@@ -100,7 +100,7 @@ def brought_up_to_date(
             for broker in partition.replicas:
                 if broker not in cluster.brokers:
                     cluster.failed.setdefault(broker, at)
-    cluster.failed.update({one: at for one, since in cluster.failed.items() if one not in before and since < 0})
+    cluster.failed.update({one: at for one, since in cluster.failed.items() if one not in before and since is None})
 
 
 def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:

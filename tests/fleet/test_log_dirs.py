@@ -125,7 +125,7 @@ def test_240_6_dirs_share_one_volume_of_which_bytes_are_left_until_it_is_full() 
     table = ReplicaTable(2)
     dirs = SimulatedLogDirs(1, ["/a", "/b"], table, ThrottledReplicas(), None, lambda *_: None, 10)
 
-    def volumes() -> list[tuple[int, int]]:
+    def volumes() -> list[tuple[int | None, int | None]]:
         return [(one.total_bytes, one.usable_bytes) for one in finished(dirs.describe(None))]
 
     assert volumes() == [(10, 10)] * 2

@@ -219,9 +219,13 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
         "controller",
         znode_paths.CONTROLLER,
     ),
-    "a broken epoch": (with_(1, controller=ControllerNow(None, -1, -1, GARBAGE)), "controller", "/x"),
-    "a lowered epoch": (with_(1, controller=ControllerNow(None, 0, -1, None)), "controller", "/controller_epoch is 0"),
-    "no epoch": (with_(1, controller=ControllerNow(None, -1, -1, None)), "controller", "does not exist"),
+    "a broken epoch": (with_(1, controller=ControllerNow(None, None, None, GARBAGE)), "controller", "/x"),
+    "a lowered epoch": (
+        with_(1, controller=ControllerNow(None, 0, None, None)),
+        "controller",
+        "/controller_epoch is 0",
+    ),
+    "no epoch": (with_(1, controller=ControllerNow(None, None, None, None)), "controller", "does not exist"),
 }
 
 

@@ -98,7 +98,7 @@ def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:
     found = sampled(answer)
     assert found is not None
     good, failed = found
-    assert good.sizes == {"t": {0: -1, 1: -1, 2: 9}}
+    assert good.sizes == {"t": {0: None, 1: None, 2: 9}}
     assert (failed.path, failed.error) == ("/b", 56)
     assert sampled(None) is None
     found_of = {1: heard(answer), 2: heard(None), 3: heard(BrokerLogDirs(replicas[-1:], []))}
@@ -135,9 +135,9 @@ def test_kr_1_moves_that_wait_are_the_controllers_to_tell_and_none_stays_in_sigh
 
 def test_kr_1_a_broker_is_lost_since_it_was_first_missed_and_unknown_at_the_first_look() -> None:
     first = seen_cluster.made_new(None, NODES[:2], [topic(1, 3)], {}, {}, 5)
-    assert first.failed == {3: -1}
+    assert first.failed == {3: None}
     run_through(seen_cluster.brought_up_to_date(first, NODES[:1], [topic(1, 2)], {T0: MOVE}, {}, 9))
-    assert first.failed == {3: -1, 2: 9}
+    assert first.failed == {3: None, 2: 9}
     again = seen_cluster.made_new(first, NODES[:1], [topic(1, 2)], {}, {}, 20)
     assert again.failed == {2: 9}
     run_through(seen_cluster.brought_up_to_date(again, NODES, [topic(1, 2)], {}, {}, 30))

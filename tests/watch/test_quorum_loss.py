@@ -10,7 +10,7 @@ import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.client_errors import NoActiveController
-from kafka_reassign_rpc.core.state.kraft_facts import UNKNOWN, LostQuorum
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.quorum_loss import dated
@@ -133,7 +133,7 @@ async def test_kr_3_commands_name_a_lost_quorum_and_its_dead_nodes(
             assert found.value.message == why
             with pytest.raises(NoActiveController) as found:
                 await client.describe_quorum(1)
-            assert (found.value.found.answering, found.value.found.dead) == ([1], {2: UNKNOWN})
+            assert (found.value.found.answering, found.value.found.dead) == ([1], {2: None})
             with pytest.raises(NoActiveController) as found:
                 await client.alter_partition_reassignments({("t", 0): [1]})
             assert found.value.message == f"{why} It is not known whether the request had its effect."
@@ -166,15 +166,15 @@ async def test_kr_3_a_broker_that_alone_gets_no_answer_from_its_controller_is_no
         (None, {}, {2: SECOND}, SECOND),  # it died when the controller was heard last
         (None, {2: FIRST, 3: FIRST}, {2: FIRST, 3: FIRST}, SECOND),  # the controller had found them dead
         (None, {1: FIRST}, {2: SECOND}, SECOND),  # it answers again
-        (None, None, {2: UNKNOWN}, UNKNOWN),  # it was so before the first look
+        (None, None, {2: None}, None),  # it was so before the first look
         ({2: FIRST}, {}, {2: FIRST}, SECOND),
         ({3: FIRST}, {}, {2: THIRD}, SECOND),  # 3 is back, 2 has died since the look before
-        ({}, None, {2: THIRD}, UNKNOWN),
+        ({}, None, {2: THIRD}, None),
     ],
 )
 def test_kr_3_nodes_are_dead_since_they_were_first_missed(before: Any, lost: Any, expected: Any, since: int) -> None:
     former = None if before is None else LostQuorum([1], before)
-    found = dated(LostQuorum([1], {2: UNKNOWN}), former, lost, [1, 2, 3], SECOND, THIRD)
+    found = dated(LostQuorum([1], {2: None}), former, lost, [1, 2, 3], SECOND, THIRD)
     assert (found.dead, found.since, found.voters) == (expected, since, [1, 2, 3])
 
 
@@ -182,12 +182,12 @@ def test_kr_3_nodes_are_dead_since_they_were_first_missed(before: Any, lost: Any
     ("found", "text"),
     [
         (
-            LostQuorum([1], {2: FIRST, 3: UNKNOWN}, FIRST, [1, 2, 3]),
+            LostQuorum([1], {2: FIRST, 3: None}, FIRST, [1, 2, 3]),
             "No controller is active since 2025-11-26 22:00:00 UTC: broker 1 answers, and gets no answer from the"
             " quorum; dead: 2 since 2025-11-26 22:00:00 UTC, 3. Most of the voters have to run: 1, 2, 3",
         ),
         (
-            LostQuorum([1, 2], {}, UNKNOWN, [101]),
+            LostQuorum([1, 2], {}, None, [101]),
             "No controller is active: brokers 1, 2 answer, and get no answer from the quorum; no broker is dead, so"
             " look at the controllers. Most of the voters have to run: 101",
         ),

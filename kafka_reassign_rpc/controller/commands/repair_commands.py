@@ -47,7 +47,7 @@ class RepairMemory:
     throttle    what repairs follow since the last diagnosis; None: before the first one
     seen        registered brokers whose repair it has seen, and under which registration: it knows what they have lost,
                 though they may not have answered for all of their replicas
-    gone        since when brokers are gone that have no failure (any more), ms; -1: before this controller's term
+    gone        since when brokers are gone that have no failure (any more), ms; None: before this controller's term
     began_ms    when it first diagnosed
     """
 
@@ -61,7 +61,7 @@ class RepairMemory:
         self.left: Mapping[TopicPartition, UnrepairedPartition] = {}
         self.braked_ms: int | None = None
         self.throttle: HealingThrottle | None = None
-        self.gone: dict[int, int] = {}
+        self.gone: dict[int, int | None] = {}
         self.seen: Mapping[int, int] = {}
         self.began_ms: int | None = None
 
@@ -231,13 +231,13 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 damaged,
                 unjudged,
                 [
-                    GoneBroker(one, None if since < 0 else since, losses.repaired[one], losses.awaited[one])
+                    GoneBroker(one, since, losses.repaired[one], losses.awaited[one])
                     for one, since in self._gone.items()
                 ],
                 sum(
                     # Its alert came before its repair; the clock of one that only moves name begins with the term.
                     failed_brokers.is_alerted(
-                        self._began_ms if since < 0 and not losses.repaired[one] else since, now_ms, settings
+                        self._began_ms if since is None and not losses.repaired[one] else since, now_ms, settings
                     )
                     for one, since in self._gone.items()
                 ),
@@ -257,10 +257,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.gone, memory.seen, memory.began_ms = self._gone, self._seen, self._began_ms
         super().durable()
 
-    def _gone_besides(self, work: Round, losses: LostReplicas, failed: Mapping[int, int]) -> dict[int, int]:
+    def _gone_besides(self, work: Round, losses: LostReplicas, failed: Mapping[int, int]) -> dict[int, int | None]:
         """Since when brokers are gone that have no failure: their repair is queued, or moves alone name them."""
         memory, brokers = self._memory, sorted(losses.repaired.keys() | losses.awaited.keys())
-        missed = -1 if memory.began_ms is None else self._now_ms
+        missed = None if memory.began_ms is None else self._now_ms
         return {
             broker: memory.gone.get(broker, failed.get(broker, missed))
             for broker in brokers

@@ -34,7 +34,8 @@ def status_of(
     heal_at = promised_times(found.diagnosis, settings, disabled)
     brokers = [
         FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
-        for broker, since in sorted(cluster.failed.items())
+        for broker in sorted(cluster.failed)
+        if (since := cluster.failed[broker]) is not None
     ]
     status = HealingStatus(
         None if settings.interval_ms < 0 else settings.interval_ms,

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
-from kafka_reassign_rpc.planner.planner_cluster import Volume
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
@@ -64,10 +64,10 @@ Wanted = dict[str, list[int]]
 
 
 class Disk(NamedTuple):
-    """The volumes of a broker's online log dirs, and their bytes together; -1 if unknown."""
+    """The volumes of a broker's online log dirs, and their bytes together; None: unknown."""
 
-    capacity: int = -1
-    free: int = -1
+    capacity: int | None = None
+    free: int | None = None
     volumes: tuple[Volume, ...] = ()
     failed: tuple[tuple[str, int], ...] = ()
     """Path and error code of the log dirs that do not work."""
@@ -216,6 +216,8 @@ def _leader_sizes(
         for one in dirs:
             for topic, of_topic in one.sizes.items():
                 for index, size in of_topic.items():
+                    if size is None:
+                        continue
                     held[broker] += size
                     partition = cluster.get(topic, index)
                     if partition is not None and partition.leader == broker:
@@ -227,10 +229,16 @@ def disk_of(dirs: Collection[SampledLogDir]) -> Disk:
     if not dirs:
         return Disk()
     failed = tuple((one.path, one.error) for one in dirs if one.error)
-    found = volumes([LogDirSpace(one.path, one.total, one.usable) for one in dirs if not one.error])
+    found = volumes([_space(one) for one in dirs if not one.error])
     if found is None:
         return Disk(failed=failed) if len(failed) < len(dirs) else Disk(0, 0, failed=failed)
     return Disk(sum(one.size for one in found), sum(one.free for one in found), found, failed)
+
+
+def _space(log_dir: SampledLogDir) -> LogDirSpace:
+    """As the planner has it."""
+    size, free = (UNKNOWN if one is None else one for one in (log_dir.total, log_dir.usable))
+    return LogDirSpace(log_dir.path, size, free)
 
 
 class _AskedBroker:
@@ -322,6 +330,6 @@ def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str
 
 
 def _joined(
-    one: Mapping[str, Mapping[int, int]], other: Mapping[str, Mapping[int, int]]
-) -> dict[str, Mapping[int, int]]:
+    one: Mapping[str, Mapping[int, int | None]], other: Mapping[str, Mapping[int, int | None]]
+) -> dict[str, Mapping[int, int | None]]:
     return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}

@@ -289,8 +289,8 @@ class Healer:
             PlannerBroker(
                 broker.id,
                 broker.rack,
-                capacity=disk.capacity,
-                free=disk.free,
+                capacity=UNKNOWN if disk.capacity is None else disk.capacity,
+                free=UNKNOWN if disk.free is None else disk.free,
                 arriving=coming.bytes[broker.id],
                 arriving_unknown=coming.unknown[broker.id],
                 volumes=disk.volumes,

@@ -73,7 +73,7 @@ class ServerState:
             controller=ControllerView(
                 known(controller),
                 None if term is None else service.epoch,
-                known(standby.controller_since() if term is None else service.since_ms),
+                standby.controller_since() if term is None else service.since_ms,
                 self.pages.get(controller),
             ),
             brokers=standby.brokers if term is None else term.cluster.brokers,

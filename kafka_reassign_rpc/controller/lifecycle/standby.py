@@ -77,9 +77,9 @@ class Standby:
             return self.controller_id()
         return random.choice([*self.brokers] or [controller_election.UNKNOWN])  # noqa: S311 (no secret)
 
-    def controller_since(self) -> int:
+    def controller_since(self) -> int | None:
         """In ms; -1 if unknown."""
-        return controller_election.UNKNOWN if self._owner is None else self._owner.since_ms
+        return None if self._owner is None else self._owner.since_ms
 
     def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
         """The controller if it is a server of this product: then no broker has its id."""

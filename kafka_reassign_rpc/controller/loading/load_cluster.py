@@ -119,7 +119,7 @@ async def read_cluster(
         settings_problem=common.problem,
         settings_by=common.by,
         settings_changed=common.changed,
-        failed=failed,
+        failed={**failed},
         records_with_children=with_children,
         failures_with_children=failures_with_children,
         failed_log_dirs=failed_log_dirs,

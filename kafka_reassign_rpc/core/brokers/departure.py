@@ -16,7 +16,6 @@ from kafka_reassign_rpc.support.counted import counted, first_of
 
 K = TypeVar("K", bound=Hashable)
 
-UNKNOWN = -1
 WHOLE_TOPIC = -1
 """In place of a partition: nothing of the topic can be read."""
 MOST_NAMED = 100
@@ -30,27 +29,27 @@ MOST_SILENT = 20
 class BrokerFacts(NamedTuple):
     """live    registered, and not shutting down
     takes   may get new replicas: it is live and not cordoned
-    held    bytes of its replicas; `free`: those left on its volumes. UNKNOWN until it has reported
+    held    bytes of its replicas; `free`: those left on its volumes. None until it has reported
     """
 
     live: bool
     rack: str | None = None
     takes: bool = True
-    held: int = UNKNOWN
-    free: int = UNKNOWN
+    held: int | None = None
+    free: int | None = None
 
 
 class DiskFacts(Protocol):
-    """Bytes of a broker's log dirs; negative if unknown."""
+    """Bytes of a broker's log dirs; None: unknown."""
 
     @property
-    def replicas(self) -> int: ...
+    def replicas(self) -> int | None: ...
 
     @property
-    def capacity(self) -> int: ...
+    def capacity(self) -> int | None: ...
 
     @property
-    def free(self) -> int: ...
+    def free(self) -> int | None: ...
 
     @property
     def failed(self) -> Sized: ...
@@ -270,29 +269,29 @@ def brokers_of(cluster: Cluster, disks: Mapping[int, DiskFacts]) -> dict[int, Br
     }
 
 
-def _bytes(disk: DiskFacts | None) -> tuple[int, int]:
+def _bytes(disk: DiskFacts | None) -> tuple[int | None, int | None]:
     """What a broker holds, and what is free.
 
     A failed log dir does not report what it holds, and a broker that reports neither volumes nor replicas may have
     refused.
     """
     if disk is None:
-        return UNKNOWN, UNKNOWN
-    is_unknown = disk.failed or (disk.capacity < 0 and disk.replicas <= 0)
-    return UNKNOWN if is_unknown else disk.replicas, disk.free
+        return None, None
+    unreported = disk.failed or (disk.capacity is None and not disk.replicas)
+    return None if unreported else disk.replicas, disk.free
 
 
 class Room(NamedTuple):
     """Whether the others can hold in sum what the brokers hold. A plan says where each replica fits.
 
-    needed   bytes that the brokers hold, UNKNOWN unless all have reported
-    free     bytes on brokers that may get replicas, UNKNOWN unless all have reported
+    needed   bytes that the brokers hold; None unless all have reported
+    free     bytes on brokers that may get replicas; None unless all have reported
     enough   None if unknown
     silent   the first brokers whose disks are unknown
     """
 
-    needed: int
-    free: int
+    needed: int | None
+    free: int | None
     enough: bool | None
     silent: list[int]
 
@@ -303,27 +302,27 @@ class Disks:
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
         takers = {id_: one for id_, one in brokers.items() if one.takes}
-        self._free = sum(max(one.free, 0) for one in takers.values())
-        self._silent = sorted(id_ for id_, one in takers.items() if one.free == UNKNOWN)
+        self._free = sum(one.free or 0 for one in takers.values())
+        self._silent = sorted(id_ for id_, one in takers.items() if one.free is None)
 
     def room(self, away: Collection[int], replicas: int) -> Room:
         """`replicas`: how many are on the brokers that go."""
         gone = BrokerFacts(live=False, takes=False)
         leaving = {broker: self._brokers.get(broker, gone) for broker in away}
-        free = self._free - sum(max(one.free, 0) for one in leaving.values() if one.takes)
+        free = self._free - sum(one.free or 0 for one in leaving.values() if one.takes)
         silent = [broker for broker in self._silent[: MOST_SILENT + len(leaving)] if broker not in leaving]
         if not replicas:
-            return Room(0, UNKNOWN if silent else free, enough=True, silent=[])
-        needed = sum(max(one.held, 0) for one in leaving.values())
-        unreported = sorted(broker for broker, one in leaving.items() if one.held == UNKNOWN)
+            return Room(0, None if silent else free, enough=True, silent=[])
+        needed = sum(one.held or 0 for one in leaving.values())
+        unreported = sorted(broker for broker, one in leaving.items() if one.held is None)
         enough = None
         if not unreported and needed <= free:
             enough = True
         elif not silent and needed > free:
             enough = False
         return Room(
-            UNKNOWN if unreported else needed,
-            UNKNOWN if silent else free,
+            None if unreported else needed,
+            None if silent else free,
             enough,
             sorted([*unreported, *silent])[:MOST_SILENT],
         )

@@ -256,12 +256,12 @@ def _times(
     return alert, due if ordered is None else ordered
 
 
-def is_alerted(since: int, now_ms: int, settings: HealingSettings) -> bool:
-    """For a broker that is gone without a failure of its own. `since` -1: from before this controller's term, so for
+def is_alerted(since: int | None, now_ms: int, settings: HealingSettings) -> bool:
+    """For a broker that is gone without a failure of its own. `since` None: from before this controller's term, so for
     long.
     """
     after = settings.alert_after_ms
-    return after is not None and (since < 0 or since + after <= now_ms)
+    return after is not None and (since is None or since + after <= now_ms)
 
 
 def promised_times(found: Diagnosis, settings: HealingSettings, disabled: str | None) -> Mapping[int, int | None]:

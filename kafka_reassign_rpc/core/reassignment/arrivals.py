@@ -6,7 +6,7 @@ are neither progress nor a loss. Any other shrinking of a replica is a loss, and
 
 from collections.abc import Iterable, Sequence
 
-from kafka_reassign_rpc.core.reassignment.remaining_time import Sample
+from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, arrived_between
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 
@@ -19,8 +19,8 @@ def is_compacted(cluster: Cluster, topic: str) -> bool:
 class Arrivals:
     """Bytes; those of replicas are in the order of the adding replicas.
 
-    total     the leader's log; -1: unknown
-    copied    the replicas' logs; -1: unknown
+    total     the leader's log; None: unknown
+    copied    the replicas' logs; None: unknown
     lacks     what each replica lacks; below 0: it holds more than the leader; None: unknown
     lacked    the same, one sample before
     followed  whether each replica has been seen with all there was, and has kept up since
@@ -34,8 +34,8 @@ class Arrivals:
     )  # fmt: skip
 
     def __init__(self, adding: int, leader: int) -> None:
-        self.total = -1
-        self.copied = [-1] * adding
+        self.total: int | None = None
+        self.copied: list[int | None] = [None] * adding
         self.lacks: list[int | None] = [None] * adding
         self.lacked: list[int | None] = [None] * adding
         self.followed = [False] * adding
@@ -49,10 +49,14 @@ class Arrivals:
         self._trimmed = [0] * adding
         """How much of that is cut from the replica too."""
 
-    def sampled(self, now: float, leader: int, total: int, copied: Sequence[int], *, tells: bool) -> Sample:
-        """`total` and `copied`: sizes, -1: unknown. `tells`: whether sizes show what is lacking."""
-        change = total - self.total if leader == self._leader and total >= 0 and self.total >= 0 else 0
-        self.total = self.total if total < 0 else total
+    def sampled(
+        self, now: float, leader: int, total: int | None, copied: Sequence[int | None], *, tells: bool
+    ) -> Sample:
+        """`total` and `copied`: sizes; None: unknown. `tells`: whether sizes show what is lacking."""
+        change = 0
+        if leader == self._leader and total is not None and self.total is not None:
+            change = total - self.total
+        self.total = self.total if total is None else total
         self._leader = leader
         if change > 0:
             self._produced += change
@@ -60,43 +64,46 @@ class Arrivals:
             known = self._known[place]
             if change < 0 and tells:  # the replica may have got by now what was cut since
                 ahead = self._cut[place] - self._trimmed[place]
-                self._cut[place] += min(-change, max(0, max(known, has) - ahead))
-            if has >= 0:
+                self._cut[place] += min(-change, max(0, max(known, has or 0) - ahead))
+            if has is not None:
                 if has < known:
                     self._trimmed[place] = min(self._cut[place], self._trimmed[place] + known - has)
-                elif self.copied[place] >= 0:
+                elif self.copied[place] is not None:
                     self._arrived[place] += has - known
                 self._known[place] = has
             self.copied[place] = has
             self.lacked[place] = self.lacks[place]
-            is_known = tells and has >= 0 and self.total >= 0
-            rest = self.total + self._cut[place] - has - self._trimmed[place]
-            self.lacks[place] = rest if is_known else None
+            self.lacks[place] = None
+            if tells and has is not None and self.total is not None:
+                self.lacks[place] = self.total + self._cut[place] - has - self._trimmed[place]
         sizes = zip(self._arrived, copied, strict=True)
-        return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in sizes]))
+        return Sample(now, self._produced, tuple([None if has is None else one for one, has in sizes]))
 
     @property
     def of_all(self) -> int | None:
         """What each replica has or must get; None: unknown."""
-        return None if self.total < 0 else self.total + max(self._cut, default=0)
+        return None if self.total is None else self.total + max(self._cut, default=0)
 
     @property
     def held(self) -> int | None:
         """By all replicas, of each no more than its leader has; None: unknown."""
-        return None if -1 in (self.total, *self.copied) else sum([min(one, self.total) for one in self.copied])
+        known = [one for one in self.copied if one is not None]
+        if self.total is None or len(known) < len(self.copied):
+            return None
+        return sum([min(one, self.total) for one in known])
 
     def has_of_all(self, place: int, before: int | None) -> int | None:
         """How much of `of_all` a replica has; None: sizes do not show it. If it holds more than its leader, nothing
         shows how much of that is old. If it lacked bytes a moment ago, it may only have been asked later than its
         leader: it stays at what it had (`before`).
         """
-        lacks = self.lacks[place]
-        if lacks is None:
+        lacks, copied = self.lacks[place], self.copied[place]
+        if lacks is None or copied is None:
             return None
         if lacks == 0 or (lacks < 0 and self.followed[place]):
             return self.of_all
         if lacks > 0:
-            return self.copied[place] + self._trimmed[place]
+            return copied + self._trimmed[place]
         return before if (self.lacked[place] or 0) > 0 else None
 
     def gains(self, first: Sample, last: Sample, late: Iterable[int]) -> bool:
@@ -105,11 +112,10 @@ class Arrivals:
         """
         produced, found = last.produced - first.produced, False
         for place in late:
-            lacks, arrived = self.lacks[place], last.arrived[place] - first.arrived[place]
+            lacks, arrived = self.lacks[place], arrived_between(first, last, place)
             if lacks == 0:
                 self.followed[place] = True
-            elif lacks is None or lacks > produced or arrived <= 0:
+            elif lacks is None or lacks > produced or (arrived is not None and arrived <= 0):
                 self.followed[place] = False
-            is_known = first.arrived[place] >= 0 and last.arrived[place] >= 0
-            found |= is_known and arrived > produced and not self.followed[place]
+            found |= arrived is not None and arrived > produced and not self.followed[place]
         return found

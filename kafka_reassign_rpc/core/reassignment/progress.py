@@ -319,7 +319,9 @@ class ProgressTracker:
         copied = tuple([replica_size(answers.get(broker), name) for broker in partition.adding])
         total = leader_size(answers, partition, name)
         if followed.samples:
-            self.observed_throughput.grown(partition.adding, arrivals.copied, copied, max(total, arrivals.total))
+            self.observed_throughput.grown(
+                partition.adding, arrivals.copied, copied, max(total or 0, arrivals.total or 0)
+            )
         elif self._unseen.pop(name, None) is not None:
             # Counted from nothing: all of it is new, even if less of it is left now.
             self._count_copied(partition, (0,) * len(copied), copied, 0)
@@ -378,10 +380,12 @@ class ProgressTracker:
                 yield
         self.remaining_ms, self.untimed = longest, untimed
 
-    def _count_copied(self, partition: Partition, before: Sequence[int], now: Sequence[int], produced: int) -> None:
-        """`before`, `now`: what has arrived at each adding replica, -1: unknown."""
+    def _count_copied(
+        self, partition: Partition, before: Sequence[int | None], now: Sequence[int | None], produced: int
+    ) -> None:
+        """`before`, `now`: what has arrived at each adding replica; None: unknown."""
         for broker, had, has in zip(partition.adding, before, now, strict=True):
-            if had < 0 or has < 0:
+            if had is None or has is None:
                 continue
             if has > had:
                 self._count(partition.leader, broker, has - had)
@@ -424,6 +428,6 @@ def _put_sizes(
 ) -> None:
     for name in waiting:
         partition = cluster.get(*name)
-        total = -1 if partition is None else leader_size(answers, partition, name)
-        if total >= 0 and cluster.soft.sizes.get(name) != total:
+        total = None if partition is None else leader_size(answers, partition, name)
+        if total is not None and cluster.soft.sizes.get(name) != total:
             sizes[name] = total

@@ -36,12 +36,18 @@ class Sample(NamedTuple):
     """Bytes since the first sample.
 
     produced  by how much the leader's log has grown
-    arrived   by how much each adding replica has, in their order; -1: it does not report it
+    arrived   by how much each adding replica has, in their order; None: it does not report it
     """
 
     at: float
     produced: int
-    arrived: tuple[int, ...]
+    arrived: tuple[int | None, ...]
+
+
+def arrived_between(first: Sample, last: Sample, place: int) -> int | None:
+    """At one replica; None: unknown."""
+    before, now = first.arrived[place], last.arrived[place]
+    return None if before is None or now is None else now - before
 
 
 class Samples:
@@ -55,7 +61,7 @@ class Samples:
 
     def __init__(self) -> None:
         self._times: list[float] = []
-        self._bytes: list[int] = []
+        self._bytes: list[int | None] = []
 
     def __bool__(self) -> bool:
         return bool(self._times)
@@ -71,26 +77,26 @@ class Samples:
 
     def _begins_known(self) -> bool:
         """After a broker's silence, only samples since its return are compared."""
-        return -1 not in self.first.arrived
+        return None not in self.first.arrived
 
     @property
     def first(self) -> Sample:
         width = len(self._bytes) // len(self._times)
-        return Sample(self._times[0], self._bytes[0], tuple(self._bytes[1:width]))
+        return Sample(self._times[0], self._bytes[0] or 0, tuple(self._bytes[1:width]))
 
     @property
     def last(self) -> Sample:
         width = len(self._bytes) // len(self._times)
-        return Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
+        return Sample(self._times[-1], self._bytes[-width] or 0, tuple(self._bytes[len(self._bytes) - width + 1 :]))
 
     @property
     def rate(self) -> int | None:
         """Bytes per second that arrive at all copies together; None: unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
-        if seconds <= 0 or -1 in first.arrived or -1 in last.arrived:
-            return None
-        return int((sum(last.arrived) - sum(first.arrived)) / seconds)
+        arrived = [arrived_between(first, last, place) for place in range(len(last.arrived))]
+        known = [one for one in arrived if one is not None]
+        return int(sum(known) / seconds) if seconds > 0 and len(known) == len(arrived) else None
 
     def alone(self, left: Iterable[int]) -> Iterator[float | None]:
         """Seconds that each copy still takes for what it lacks, None: its gap does not close. The leader's log grows
@@ -98,13 +104,13 @@ class Samples:
         """
         first, last = self.first, self.last
         for place, lacks in enumerate(left):
-            closed = last.arrived[place] - first.arrived[place] - (last.produced - first.produced)
+            arrived, produced = arrived_between(first, last, place), last.produced - first.produced
             if lacks == 0:
                 yield 0.0
-            elif -1 in (first.arrived[place], last.arrived[place]) or closed <= 0:
+            elif arrived is None or arrived <= produced:
                 yield None
             else:
-                yield lacks / closed * (last.at - first.at)
+                yield lacks / (arrived - produced) * (last.at - first.at)
 
 
 class _Seen(NamedTuple):

@@ -11,16 +11,16 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     """error      0: none
-    total      bytes of its volume, `usable` of them free; -1: unknown
+    total      bytes of its volume, `usable` of them free; None: unknown
     cordoned   KIP-1066; None before Kafka 4.3, which first reports it
     """
 
     path: str
     error: int = 0
-    total: int = -1
-    usable: int = -1
-    sizes: Mapping[str, Mapping[int, int]] = {}
-    """Bytes by topic and partition."""
+    total: int | None = None
+    usable: int | None = None
+    sizes: Mapping[str, Mapping[int, int | None]] = {}
+    """Bytes by topic and partition; None: unknown."""
     cordoned: bool | None = None
 
 
@@ -54,20 +54,23 @@ class ToldSizes(NamedTuple):
 NOT_TOLD = ToldSizes(float("-inf"))
 
 
-def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int:
-    """Bytes; -1: unknown. A broker without the replica leads no longer, or not yet. Where the leader is not known, the
+def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int | None:
+    """Bytes; None: unknown. A broker without the replica leads no longer, or not yet. Where the leader is not known, the
     largest of the old replicas counts.
     """
     leaders = [partition.leader] if partition.is_described else partition.sources
-    return max((replica_size(answers.get(one), name, absent=-1) for one in leaders), default=-1)
+    sizes = [replica_size(answers.get(one), name, absent=None) for one in leaders]
+    return max((one for one in sizes if one is not None), default=None)
 
 
-def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int = 0) -> int:
-    """Bytes; `absent`: the broker has none; -1: no answer, or its log dir may have failed."""
+def replica_size(
+    log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int | None = 0
+) -> int | None:
+    """Bytes; `absent`: the broker has none; None: no answer, or its log dir may have failed."""
     if log_dirs is None:
-        return -1
+        return None
     for log_dir in log_dirs:
-        size = log_dir.sizes.get(name.topic, {}).get(name.partition)
-        if size is not None:
-            return size
-    return -1 if any(log_dir.error for log_dir in log_dirs) else absent
+        of_topic = log_dir.sizes.get(name.topic, {})
+        if name.partition in of_topic:
+            return of_topic[name.partition]
+    return None if any(log_dir.error for log_dir in log_dirs) else absent

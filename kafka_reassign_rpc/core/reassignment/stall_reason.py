@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.arrivals import Arrivals
-from kafka_reassign_rpc.core.reassignment.remaining_time import AT_QUOTA, Samples
+from kafka_reassign_rpc.core.reassignment.remaining_time import AT_QUOTA, Samples, arrived_between
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
@@ -182,7 +182,7 @@ class StallReason:
             yield f"{_brokers(fenced)} fenced"
 
     def _cordoned(self) -> str | None:
-        closed = [broker for broker in self._late if self._copied[broker] <= 0 and self._takes_nothing_new(broker)]
+        closed = [broker for broker in self._late if not self._copied[broker] and self._takes_nothing_new(broker)]
         return f"{_brokers(closed)} cordoned: no log dir takes a new replica" if closed else None
 
     def _takes_nothing_new(self, broker: int) -> bool:
@@ -200,10 +200,11 @@ class StallReason:
                 failed = next((one for one in log_dirs if one.error), None)
                 if failed is not None:
                     return f"log dir {failed.path} of broker {broker} has failed ({_error(failed.error)})"
-            usable = [one.usable for one in mine or log_dirs]
-            lacks = self._lacks[broker] if held > 0 else self._arrivals.total
+            free = [one.usable for one in mine or log_dirs]
+            usable = [one for one in free if one is not None]
+            lacks = self._lacks[broker] if held else self._arrivals.total
             left = max(0, lacks or 0)
-            if usable and -1 not in usable and max(usable) < left:
+            if usable and len(usable) == len(free) and max(usable) < left:
                 return f"broker {broker} is out of disk: {max(usable)} bytes are free where {left} are to come"
         return None
 
@@ -251,15 +252,15 @@ class StallReason:
         if lost := " and ".join(self._states([broker for broker in sick if broker not in self._cluster.brokers])):
             return f"{stays} ({lost}): mend {them}, {other}"
         lowest = min(throttle for broker in sick for throttle in self._throttles_of(broker))
-        if self._is_too_low(lowest.rate) or lowest.rate * LONG_S < self._arrivals.total:
+        if self._is_too_low(lowest.rate) or lowest.rate * LONG_S < (self._arrivals.total or 0):
             return f"{stays}, {lowest}: raise the throttle, {other}"
         return f"{stays}: mend {them}, {other}"
 
     def _copies(self) -> Iterator[_Copy]:
         for place, broker in enumerate(self._partition.adding):
-            first, last, lacks = self._first.arrived[place], self._last.arrived[place], self._arrivals.lacks[place]
-            if broker in self._late and lacks != 0 and first >= 0 and last >= 0 and self._seconds > 0:
-                yield self._copy(broker, (last - first) / self._seconds, may_have_all=lacks is None or lacks < 0)
+            arrived, lacks = arrived_between(self._first, self._last, place), self._arrivals.lacks[place]
+            if broker in self._late and lacks != 0 and arrived is not None and self._seconds > 0:
+                yield self._copy(broker, arrived / self._seconds, may_have_all=lacks is None or lacks < 0)
 
     def _copy(self, broker: int, rate: float, *, may_have_all: bool) -> _Copy:
         links = dict(zip(("leader", "follower"), self._link_rates(self._partition.leader, broker), strict=True))
@@ -282,7 +283,7 @@ class StallReason:
 
     def _fetches_nothing(self, copies: Iterable[_Copy]) -> _Effect | None:
         still = [one for one in copies if one.rate == 0 and not one.is_limited]
-        if not still or self._arrivals.total < 0:
+        if not still or self._arrivals.total is None:
             return None
         source = "".join(f" from broker {leader}" for leader in self._leaders)
         why = f", {still[0].throttle}" if all(one.is_small for one in still) else ""

@@ -57,7 +57,7 @@ class TrackedMove:
             size, before = self.arrivals.copied[place], self.figures.copied.get(broker)
             if of_all is not None and broker in partition.isr:
                 has: int | None = of_all
-            elif size < 0:
+            elif size is None:
                 has = before
             else:
                 has = size if of_all is None else self.arrivals.has_of_all(place, before)
@@ -78,7 +78,7 @@ class TrackedMove:
             return 0
         if cluster.brokers and any(broker not in cluster.brokers for broker in self.adding):
             return None
-        if -1 in self.samples.first.arrived or -1 in self.samples.last.arrived:
+        if None in self.samples.first.arrived or None in self.samples.last.arrived:
             return None
         longest = 0.0
         alone_s = self.samples.alone([one or 0 for one in left])

@@ -57,8 +57,9 @@ class Cluster(msgspec.Struct):
     """The mzxid of that znode: what is newer has come since the settings are as they are."""
     settings_problem: str = ""
     """Why that znode is unreadable. It may forbid moves and repairs, so none starts."""
-    failed: dict[int, int] = {}
-    """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
+    failed: dict[int, int | None] = {}
+    """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46); None:
+    not known, where no controller of ours does."""
     failed_log_dirs: dict[int, FailedLogDirs] = {}
     """Brokers that have lost log dirs, and with them replicas. While such a broker is away, nothing more is known."""
     records_with_children: frozenset[TopicPartition] = frozenset()

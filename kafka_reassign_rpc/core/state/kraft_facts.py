@@ -26,7 +26,6 @@ class KRaftFacts(msgspec.Struct, frozen=True):
 
 
 NOTHING_TOLD = KRaftFacts()
-UNKNOWN = -1
 NAMED = 5
 
 
@@ -34,14 +33,14 @@ class LostQuorum(msgspec.Struct, frozen=True):
     """A cluster without an active controller: brokers answer, and none gets an answer from the quorum.
 
     answering  these brokers
-    dead       nodes that do not answer, and brokers that were lost before: since when, ms since 1970; -1: unknown
-    since      when an active controller was heard last; -1: unknown
+    dead       nodes that do not answer, and brokers that were lost before: since when, ms since 1970; None: unknown
+    since      when an active controller was heard last; None: unknown
     voters     of the quorum, as they were last reported; empty: unknown
     """
 
     answering: Sequence[int]
-    dead: Mapping[int, int]
-    since: int = UNKNOWN
+    dead: Mapping[int, int | None]
+    since: int | None = None
     voters: Sequence[int] = ()
 
     @property
@@ -57,5 +56,5 @@ class LostQuorum(msgspec.Struct, frozen=True):
         )
 
 
-def _since(at: int) -> str:
-    return "" if at == UNKNOWN else f" since {utc_time(at)} UTC"
+def _since(at: int | None) -> str:
+    return "" if at is None else f" since {utc_time(at)} UTC"

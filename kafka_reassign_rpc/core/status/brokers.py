@@ -12,7 +12,6 @@ from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.departures import Answers
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_in_force
@@ -127,7 +126,7 @@ def _disk(found: BrokerDisk | None) -> Disk | None:
     if found is None:
         return None
     failed = [FailedLogDir(path, _error(code)) for path, code in found.failed[:MOST_LOG_DIRS]]
-    return Disk(found.at, known(found.replicas), known(found.capacity), known(found.free), failed)
+    return Disk(found.at, found.replicas, found.capacity, found.free, failed)
 
 
 def _error(code: int) -> str:

@@ -7,7 +7,6 @@ from kafka_reassign_rpc.core.brokers import departure
 from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED, Brokers, Disks, Named
 from kafka_reassign_rpc.core.status import broker_documents
 from kafka_reassign_rpc.core.status.broker_documents import LostPartitions, MayGo, RackStatus, RoomLeft
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.views import TermView
 
 MOST_BROKERS = 100
@@ -84,7 +83,7 @@ class Answers:
 def losses_document(found: departure.Departure) -> broker_documents.Losses:
     losses, room = found.losses, found.room
     lists = {kind: _listed(getattr(losses, kind)) for kind in departure.KINDS}
-    left = RoomLeft(room.enough, known(room.needed), known(room.free), room.silent)
+    left = RoomLeft(room.enough, room.needed, room.free, room.silent)
     return broker_documents.Losses(replicas=losses.replicas, room=left, **lists)
 
 

@@ -52,12 +52,12 @@ def reason_of(view: ServerView, *, full: bool) -> str:
     return UNSEEN_CLUSTER if view.reason and view.server is None and not full else view.reason
 
 
-def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int]:
+def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int | None]:
     """Brokers that are not registered, and that hold replicas or that moves name: when a controller first missed each;
-    -1: unknown.
+    None: unknown.
     """
     gone = () if healing is None else healing.gone
-    found = {one.broker: -1 if one.since is None else one.since for one in gone} | cluster.failed
+    found = {one.broker: one.since for one in gone} | cluster.failed
     return {broker: since for broker, since in found.items() if broker not in cluster.brokers}
 
 
@@ -107,7 +107,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
 
 def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
     if (lost := view.watch.lost_quorum) is not None:
-        yield StatusProblem("no_controller", "wrong", lost.text, lost.since if lost.since >= 0 else None)
+        yield StatusProblem("no_controller", "wrong", lost.text, lost.since)
     elif view.role not in ROLES:
         since = "" if view.watch.silent_since is None else f" (since {utc_time(view.watch.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
@@ -136,17 +136,20 @@ def _no_broker(term: TermView | None) -> StatusProblem:
     return StatusProblem("no_brokers", "wrong", text, None)
 
 
-def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
+def _lost(term: TermView, lost: Mapping[int, int | None]) -> StatusProblem:
     registered = len(term.cluster.brokers)
     fates = _fates(term.healing, () if term.healing is None else (*term.healing.failed, *term.healing.gone))
     shown = []
     for broker in sorted(lost)[:NAMED]:
-        since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
+        at = lost[broker]
+        since = "" if at is None else f" since {utc_time(at)} UTC"
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
         shown.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
     lost_ones = first_of(shown, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {counted(registered + len(lost), 'broker')} live; lost: {lost_ones}{_off(term)}"
-    return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
+    return StatusProblem(
+        "lost_brokers", "wrong", text, min((one for one in lost.values() if one is not None), default=None)
+    )
 
 
 def _off(term: TermView) -> str:

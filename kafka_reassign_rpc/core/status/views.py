@@ -17,7 +17,7 @@ def _asks_no_broker() -> None:
 
 
 class BrokerDisk(NamedTuple):
-    """What a broker has reported of its log dirs, in bytes; -1: unknown.
+    """What a broker has reported of its log dirs, in bytes; None: unknown.
 
     at        when, ms since 1970
     replicas  of all its replicas
@@ -26,9 +26,9 @@ class BrokerDisk(NamedTuple):
     """
 
     at: int
-    replicas: int
-    capacity: int
-    free: int
+    replicas: int | None
+    capacity: int | None
+    free: int | None
     failed: Sequence[tuple[str, int]]
 
 

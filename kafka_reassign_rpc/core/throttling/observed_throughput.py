@@ -25,10 +25,12 @@ class ObservedThroughput:
         self._busy: set[int] = set()
         self._late: dict[int, int] = {}
 
-    def grown(self, brokers: Sequence[int], before: Sequence[int], after: Sequence[int], total: int) -> None:
-        """Bytes of one move on its adding brokers at the last sample and now (-1: unknown); `total`: the full size."""
+    def grown(
+        self, brokers: Sequence[int], before: Sequence[int | None], after: Sequence[int | None], total: int
+    ) -> None:
+        """Bytes of one move on its adding brokers at the last sample and now; None: unknown. `total`: the full size."""
         for broker, had, has in zip(brokers, before, after, strict=True):
-            if 0 <= had <= has:
+            if had is not None and has is not None and had <= has:
                 self._received[broker] = self._received.get(broker, 0) + has - had
                 if has < total:
                     self._busy.add(broker)

@@ -91,6 +91,7 @@ async def test_46_1_garbage_in_a_failure_znode_is_ignored(zk: ZooKeeper, zk_conn
     async with elected_controller(zk_connect) as controller:
         failed = controller.cluster.failed
         assert (failed[3], failed[99]) == (created, 5), "its creation time serves as well"
+        assert failed[4] is not None
         assert 0 <= failed[4] - created < 60_000, "no writer means that time"
         await look(controller, created + 1000)
         assert sorted(await zk.children(znode_paths.FAILED_BROKERS)) == ["3", "seven"], "4 and 99 hold nothing"

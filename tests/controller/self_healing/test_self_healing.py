@@ -422,11 +422,11 @@ DISKS = [
     ([], Disk()),
     ([SampledLogDir("/a", 0, 1000, 0, {})], Disk(1000, 0, (Volume(1000, 0),))),
     (
-        [SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 56, -1, -1, {})],
+        [SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 56, None, None, {})],
         Disk(1000, 9, (Volume(1000, 9),), (("/b", 56),)),
     ),
-    ([SampledLogDir("/a", 56, -1, -1, {})], Disk(0, 0, failed=(("/a", 56),))),
-    ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 0, -1, -1, {})], Disk()),
+    ([SampledLogDir("/a", 56, None, None, {})], Disk(0, 0, failed=(("/a", 56),))),
+    ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 0, None, None, {})], Disk()),
     ([SampledLogDir(path, 0, 1000, 9, {}) for path in ("/a", "/b")], Disk(1000, 9, (Volume(1000, 9),))),
 ]
 

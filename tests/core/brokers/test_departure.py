@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.brokers import departure
-from kafka_reassign_rpc.core.brokers.departure import UNKNOWN, BrokerFacts, Departure, Disks, Losses, Named, Room
+from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Departure, Disks, Losses, Named, Room
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -128,11 +128,11 @@ def test_dh_6_the_first_by_name_are_kept_and_all_are_counted_in_any_order() -> N
     [
         ({1: (50, 10), 2: (0, 30), 3: (0, 20)}, "", (1,), Room(50, 50, True, [])),
         ({1: (51, 10), 2: (0, 30), 3: (0, 20)}, "", (1,), Room(51, 50, False, [])),
-        ({1: (51, 10), 2: (0, 30)}, "", (1,), Room(51, UNKNOWN, None, [3])),
-        ({1: (20, 10), 2: (0, 30)}, "", (1,), Room(20, UNKNOWN, True, [3])),
-        ({2: (0, 30), 3: (0, 20)}, "", (1,), Room(UNKNOWN, 50, None, [1])),
+        ({1: (51, 10), 2: (0, 30)}, "", (1,), Room(51, None, None, [3])),
+        ({1: (20, 10), 2: (0, 30)}, "", (1,), Room(20, None, True, [3])),
+        ({2: (0, 30), 3: (0, 20)}, "", (1,), Room(None, 50, None, [1])),
         # what is known of those that go is too much already
-        ({1: (51, 10), 3: (0, 20)}, "", (1, 2), Room(UNKNOWN, 20, False, [2])),
+        ({1: (51, 10), 3: (0, 20)}, "", (1, 2), Room(None, 20, False, [2])),
         ({1: (50, 10), 2: (0, 30), 3: (0, 20)}, "3", (1,), Room(50, 30, False, [])),
         ({1: (50, 10), 2: (0, 30), 3: (0, 20)}, "", (1, 2, 3), Room(50, 0, False, [])),
     ],
@@ -152,12 +152,12 @@ def test_dh_6_room_is_known_as_far_as_brokers_have_reported_their_bytes(
         (BrokerDisk(0, 5, 100, 7, ()), 5, 7),
         (BrokerDisk(0, 0, 100, 7, ()), 0, 7),
         # before Kafka 3.3
-        (BrokerDisk(0, 5, -1, -1, ()), 5, UNKNOWN),
+        (BrokerDisk(0, 5, None, None, ()), 5, None),
         # refused, or old and empty
-        (BrokerDisk(0, 0, -1, -1, ()), UNKNOWN, UNKNOWN),
+        (BrokerDisk(0, 0, None, None, ()), None, None),
         # what is on the failed log dir is not reported
-        (BrokerDisk(0, 5, 100, 7, [("/d", 56)]), UNKNOWN, 7),
-        (None, UNKNOWN, UNKNOWN),
+        (BrokerDisk(0, 5, 100, 7, [("/d", 56)]), None, 7),
+        (None, None, None),
     ],
 )
 def test_dh_6_bytes_that_a_broker_has_not_reported_are_not_0(disk: BrokerDisk | None, held: int, free: int) -> None:
@@ -170,7 +170,7 @@ def test_dh_6_a_broker_that_holds_nothing_needs_no_room() -> None:
 
 
 def test_dh_6_the_verdict_says_no_why_and_not_known_where_it_is_not() -> None:
-    unknown = Room(UNKNOWN, UNKNOWN, None, [1])
+    unknown = Room(None, None, None, [1])
     here = world(at_rest(1), at_rest(1, 2), at_rest(1, 3), least=2)
     found = Departure((1,), lost(here, 1), unknown)
     assert found.may_go(here.brokers) is False

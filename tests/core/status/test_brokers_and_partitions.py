@@ -70,7 +70,11 @@ def test_kr_1_a_watch_knows_of_cordoned_brokers_what_they_report_and_of_shutdown
 
 def test_sv_11_disks_that_were_not_reported_are_unknown_and_failed_log_dirs_have_their_path() -> None:
     failed = [("/data/2", KafkaStorageError.code), ("/data/3", 7)]
-    disks = {1: BrokerDisk(8, 500, 1000, 400, []), 2: BrokerDisk(7, 300, -1, -1, failed), 9: BrokerDisk(6, 1, 1, 1, [])}
+    disks = {
+        1: BrokerDisk(8, 500, 1000, 400, []),
+        2: BrokerDisk(7, 300, None, None, failed),
+        9: BrokerDisk(6, 1, 1, 1, []),
+    }
     told = {one.id: one.disk for one in of_brokers(world()._replace(disks=disks)).values()}
     assert told[1] == Disk(8, 500, 1000, 400, [])
     dirs = [FailedLogDir("/data/2", "KAFKA_STORAGE_ERROR"), FailedLogDir("/data/3", "error 7")]

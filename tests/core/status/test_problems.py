@@ -60,7 +60,7 @@ def test_fg_5_a_server_at_a_place_without_a_cluster_says_that_the_chroot_may_be_
 
 def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_repair() -> None:
     cluster = cluster_of({"t": {0: at_rest(1)}})
-    cluster.failed = {8: FIRST_MISSED, 9: -1}
+    cluster.failed = {8: FIRST_MISSED, 9: None}
     found = problems(server_of(term_of(cluster)._replace(healing=healing())))["lost_brokers"]
     assert found.text == (
         "4 of 6 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, 3 replicas, healed at 2025-11-26 22:01:00 UTC; 9"
@@ -68,7 +68,7 @@ def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_re
     assert found.since == FIRST_MISSED
     asked = problems(server_of(term_of(cluster)._replace(healing=healing(approval=True))))["lost_brokers"]
     assert asked.text.endswith("22:00:00 UTC, 3 replicas, ready for approval at 2025-11-26 22:01:00 UTC; 9")
-    cluster.failed = dict.fromkeys(range(10, 17), -1)
+    cluster.failed = dict.fromkeys(range(10, 17), None)
     found = problems(server_of(term_of(cluster)))["lost_brokers"]
     assert found.text == "4 of 11 brokers live; lost: 10; 11; 12; 13; 14 and 2 more"
     assert found.since is None, "nobody knows when"
