@@ -55,9 +55,9 @@ def byte_rate(low: int) -> Callable[[Any], int]:
     return parse_rate
 
 
-def milliseconds(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
-    """A parser of milliseconds from `low` to `high`: 20s, 5min, or a plain number of milliseconds."""
-    return _with_unit(whole(low, high), parse_duration_ms, "20s, 5min")
+def milliseconds(low: int) -> Callable[[Any], int]:
+    """A parser of milliseconds, from `low`: 20s, 5min, or a plain number of milliseconds."""
+    return _with_unit(whole(low, 2**63 - 1), parse_duration_ms, "20s, 5min")
 
 
 def seconds(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
@@ -19,7 +19,6 @@ from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.preflight.restart_state import RestartState
 from kafka_reassign_rpc.preflight.znode_findings import registrations
 from kafka_reassign_rpc.support.counted import agreeing, counted
-from kafka_reassign_rpc.zookeeper import znode_paths
 
 
 def findings(state: FoundState, more: MigrationState, restarts: RestartState, cures: Cures) -> Iterator[Finding]:
@@ -181,10 +180,6 @@ def _owners(owners: Mapping[str, frozenset[str] | None], cures: Cures) -> Iterat
         "open them, or set them for the brokers' login (`--zookeeper.acl=secure`)",
         cures.open_znodes(),
     )
-
-
-def _of_broker(name: str) -> str:
-    return znode_paths.config(f"{BROKERS}/{name}")
 
 
 def _which(cluster: Cluster, rule: Callable[[Partition], bool]) -> Iterator[tuple[str, int]]:

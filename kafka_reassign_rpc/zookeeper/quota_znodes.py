@@ -120,7 +120,7 @@ class QuotaStore:
             self.unreadable.difference_update(paths)
             if bad:
                 self.unreadable.update(error.path for error in bad)
-                await self._zk.place_watches(data=[error.path for error in bad], since_zxid=since)
+                await self._zk.place_watches([error.path for error in bad], since)
             found |= {entity: configs[path] for entity, path in zip(some, paths, strict=True) if path in configs}
         return found
 

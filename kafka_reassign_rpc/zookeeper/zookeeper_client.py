@@ -346,28 +346,18 @@ class ZooKeeper:
             for future in flying:
                 future.cancel()
 
-    async def place_watches(
-        self,
-        data: Sequence[str] = (),
-        exists: Sequence[str] = (),
-        children: Sequence[str] = (),
-        *,
-        since_zxid: int,
-    ) -> None:
-        """A one-shot watch fires at once if its znode has changed after `since_zxid`: with the `last_zxid` from before
-        the znodes were read, no change between reading and watching is lost.
+    async def place_watches(self, paths: Sequence[str], since_zxid: int) -> None:
+        """On the data of znodes. A one-shot watch fires at once if its znode has changed after `since_zxid`: with the
+        `last_zxid` from before the znodes were read, no change between reading and watching is lost.
         """
         flying: list[asyncio.Future[None]] = []
         pace = Pace()
         try:
-            for kind, paths in enumerate((data, exists, children)):
-                for part in jute.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
-                    wanted: list[Sequence[str]] = [(), (), ()]
-                    wanted[kind] = part
-                    xid = self._session.next_xid()
-                    packet = jute.encode_set_watches(xid, since_zxid, wanted, self.chroot)
-                    flying.append(self._session.connection().submit(xid, packet, _nothing))
-                    await pace.rest()
+            for part in jute.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
+                xid = self._session.next_xid()
+                packet = jute.encode_set_watches(xid, since_zxid, [part, (), ()], self.chroot)
+                flying.append(self._session.connection().submit(xid, packet, _nothing))
+                await pace.rest()
             for future in flying:
                 await future
         finally:

@@ -153,7 +153,7 @@ async def test_sv_3_calls_without_a_connection_are_not_sent(proxy: Proxy, throug
         through_proxy.get("/"),
         through_proxy.multi([SetData("/", b"")]),
         through_proxy.multi_get(["/"]),
-        through_proxy.place_watches(data=["/"], since_zxid=0),
+        through_proxy.place_watches(["/"], 0),
         through_proxy.ensure_path("/a/b"),
     ):
         with pytest.raises(NotSent):

@@ -132,7 +132,7 @@ class AclKeeper:
                 raise TooManyInZooKeeper(f"more than {MOST_ACLS} ACLs: only super users are admitted")
         for pattern in gone:
             await self._put(pattern, NO_ENTRIES)
-        await self._zk.place_watches(data=list(self._unreadable), since_zxid=since)
+        await self._zk.place_watches(list(self._unreadable), since)
         if bad > MOST_LOGGED:
             log.error(
                 "the ACLs of %s cannot be read: only super users are admitted there",
@@ -166,7 +166,7 @@ class AclKeeper:
             for read in await self._store.read(some):
                 await self._take(read, logged=True)
         places = self._unreadable.keys() & {acl_path(pattern) for pattern in patterns}
-        await self._zk.place_watches(data=sorted(places), since_zxid=since)
+        await self._zk.place_watches(sorted(places), since)
 
     async def _take(self, read: Read, *, logged: bool) -> None:
         pattern, found = read

@@ -231,7 +231,7 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
     since = zk.last_zxid
     found = await zk.multi_get(places)
     if watch and places:
-        await zk.place_watches(data=places, since_zxid=since)
+        await zk.place_watches(places, since)
     brokers = {}
     for path, read in zip(places, found, strict=True):
         if read is None:

@@ -56,7 +56,7 @@ class UnreadableZnodes:
         if not new:
             return False
         self._watched |= new
-        await self._zk.place_watches(data=sorted(new), since_zxid=self._zk.last_zxid)
+        await self._zk.place_watches(sorted(new), self._zk.last_zxid)
         await self._read_states([states[path] for path in new & states.keys()])
         return await self._read_configs([configs[path] for path in new & configs.keys()])
 

@@ -195,7 +195,7 @@ class ZooKeeperWatches:
         created = set(self._loop.cluster.topics) - self._watched
         self._watched |= created
         self._topics.update(dict.fromkeys(created))
-        await self._zk.place_watches(data=[znode_paths.topic(name) for name in self._watched], since_zxid=self._since)
+        await self._zk.place_watches([znode_paths.topic(name) for name in self._watched], self._since)
         self._is_placed = True
 
     async def _is_placed_again(self) -> bool:
@@ -343,7 +343,7 @@ class ZooKeeperWatches:
         read = await load_topics.read_topics(self._zk, names, moves.found)
         # The config of a new topic is not announced. It is written before the topic: so it is read after it.
         configs = await load_cluster.read_named_configs(self._zk, TOPICS, list(read.found))
-        await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
+        await self._zk.place_watches([znode_paths.topic(name) for name in names], since)
         self._watched.update(names)
         known = self._loop.cluster.topics
         replaced = {

@@ -2,7 +2,7 @@
 broker, stock or simulated, knows them.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigDefinition, ConfigValueError, parse, show
@@ -62,10 +62,11 @@ def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], ow
         )
 
 
-def refuse_mistyped(names: Iterable[str], known: Collection[str] = tuple(sorted(SERVER_SETTINGS))) -> None:
+def refuse_mistyped(names: Iterable[str]) -> None:
     """Raises ConfigValueError for what looks like a setting of servers: Kafka would take it without effect."""
+    known = sorted(SERVER_SETTINGS)
     for name in names:
-        if name.startswith(_PREFIXES) and name not in known:
+        if name.startswith(_PREFIXES) and name not in SERVER_SETTINGS:
             near = get_close_matches(name[:LONGEST_GUESSED], known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
             raise ConfigValueError(f"Unknown config {shortened(name, LONGEST_GUESSED)}: {hint}")
