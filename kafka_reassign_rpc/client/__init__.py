@@ -12,15 +12,10 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     vendor_calls                       documents and commands of servers, JSON in two APIs
     reassignment_calls                 list, describe, start and cancel moves
     election_calls                     elect leaders
-    enable_disable_calls               whether new moves may start
-    event_calls, self_healing_calls    recorded events; failed brokers and their repairs
-    throttle_calls                     another throttle lease
+    event_calls                        recorded events
+    server_calls                       what only our servers answer and do: status, throttles, holds, repairs, cordon
     settings_calls                     settings that all servers share
-    cordon_calls, hold_calls           brokers that get no new replica; moves that wait to be released
-    history_calls                      figures of the past
-    status_calls                       the status document
     stock_cluster                      the same made from the answers of a stock controller
-    controller_state_calls             what the controller alone knows of brokers
     running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
     target_warnings                    what a command says of targets before moves start

@@ -7,21 +7,14 @@ from typing import Any, Self, TypeVar
 
 from kafka_reassign_rpc.client import (
     config_calls,
-    controller_state_calls,
-    cordon_calls,
     election_calls,
-    enable_disable_calls,
     event_calls,
-    history_calls,
-    hold_calls,
     kraft_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
-    self_healing_calls,
+    server_calls,
     settings_calls,
-    status_calls,
-    throttle_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -223,7 +216,7 @@ class AsyncReassignmentClient:
 
     async def why_disabled(self) -> str | None:
         """Why reassignments are disabled (KIP-236), or None. Raises UnsupportedHere."""
-        return await self._run(enable_disable_calls.why_disabled)
+        return await self._run(server_calls.why_disabled)
 
     async def enable(self) -> str | None:
         """Delete the setting `partition.reassignments.enabled` of all servers.
@@ -231,7 +224,7 @@ class AsyncReassignmentClient:
         Returns None, or why reassignments are still disabled (the znode `/admin/reassign_cancel` exists). Raises
         UnsupportedHere.
         """
-        return await self._run(enable_disable_calls.set_enabled, True)
+        return await self._run(server_calls.set_enabled, True)
 
     async def disable(self) -> str | None:
         """Set `partition.reassignments.enabled=false` for all servers (KIP-236).
@@ -239,7 +232,7 @@ class AsyncReassignmentClient:
         No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
         then get. Raises UnsupportedHere.
         """
-        return await self._run(enable_disable_calls.set_enabled, False)
+        return await self._run(server_calls.set_enabled, False)
 
     async def alter_throttles(
         self,
@@ -253,50 +246,50 @@ class AsyncReassignmentClient:
         Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
         `self.healing.throttle`. Raises UnsupportedHere.
         """
-        return await self._run(throttle_calls.alter_throttles, throttle, topics, partitions)
+        return await self._run(server_calls.alter_throttles, throttle, topics, partitions)
 
     async def healing_status(self) -> HealingStatus:
         """The failed brokers and the state of their repairs (KIP-46). Raises UnsupportedHere."""
-        return await self._run(self_healing_calls.healing_status)
+        return await self._run(server_calls.healing_status)
 
     async def history(self) -> list[PastFigures]:
         """Figures of all moves in the last hour and day, of the times at which the server was the controller; empty if
         it keeps none. Raises UnsupportedHere."""
-        return await self._run(history_calls.history)
+        return await self._run(server_calls.history)
 
     async def status(self) -> Status:
         """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
         controller does not report it.
         """
-        return await self._run(status_calls.document, "status", Status)
+        return await self._run(server_calls.document, "status", Status)
 
     async def status_here(self) -> Status:
         """The status document of a server at the given addresses, controller or not.
 
         `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
         """
-        return await self._run(status_calls.status_here)
+        return await self._run(server_calls.status_here)
 
     async def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> Sequence[Move]:
         """The moves in flight of these partitions, or all, each as in `moves`: how far it is, and what it waits for.
         Then come the moves of the queue that wait until one of them has ended. Raises UnsupportedHere.
         """
-        return await self._run(status_calls.moves_in_flight, partitions)
+        return await self._run(server_calls.moves_in_flight, partitions)
 
     async def moves(self, /, **parameters: object) -> Moves:
         """One page of the moves. `parameters`: those of /api/v1/moves. Raises UnsupportedHere, InvalidRequest."""
-        return await self._run(status_calls.document, "moves", Moves, **parameters)
+        return await self._run(server_calls.document, "moves", Moves, **parameters)
 
     async def brokers(self) -> Brokers:
         """The brokers: what moves copy to and from them, and their throttles. Raises UnsupportedHere."""
-        return await self._run(status_calls.document, "brokers", Brokers)
+        return await self._run(server_calls.document, "brokers", Brokers)
 
     async def controller_state(self) -> ControllerState:
         """The version, epoch and election of the controller, its leased rates, and the brokers in controlled shutdown.
 
         Raises UnsupportedHere, also if the server does not report it yet.
         """
-        return await self._run(controller_state_calls.controller_state)
+        return await self._run(server_calls.controller_state)
 
     async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
@@ -304,30 +297,30 @@ class AsyncReassignmentClient:
         With `dry_run` only return the repair. Raises UnsupportedHere; InvalidRequest if the broker has not failed,
         PolicyViolation if repairs are held back.
         """
-        return await self._run(self_healing_calls.heal_broker, broker, dry_run)
+        return await self._run(server_calls.heal_broker, broker, dry_run)
 
     async def approve_repairs(self, brokers: Iterable[int] | None = None) -> ApprovalOutcome:
         """Let the repairs of these brokers start that wait for approval (`self.healing.approval`); None: all.
 
         Raises KafkaError where repairs are held back, UnsupportedHere.
         """
-        return await self._run(self_healing_calls.approve_repairs, brokers)
+        return await self._run(server_calls.approve_repairs, brokers)
 
     async def pause_healing(self) -> None:
         """Let no new repair start (KIP-46). Repairs that are queued or in flight continue."""
-        await self._run(self_healing_calls.set_paused, True)
+        await self._run(server_calls.set_paused, True)
 
     async def resume_healing(self) -> None:
         """Undo `pause_healing`."""
-        await self._run(self_healing_calls.set_paused, False)
+        await self._run(server_calls.set_paused, False)
 
     async def cordoned(self) -> frozenset[int]:
         """The cordoned brokers (KIP-1066): the controller places no new replica on them. Raises UnsupportedHere."""
-        return await self._run(cordon_calls.cordoned)
+        return await self._run(server_calls.cordoned)
 
     async def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
         """Cordon brokers, or with `uncordon` open them again; returns the cordoned ones. Raises UnsupportedHere."""
-        return await self._run(cordon_calls.cordon, brokers, uncordon)
+        return await self._run(server_calls.cordon, brokers, uncordon)
 
     async def hold(
         self,
@@ -342,7 +335,7 @@ class AsyncReassignmentClient:
         `topics`; `brokers` among the old or new replicas; `requests`, the reasons that they were asked for with. Moves
         in flight go on. Raises UnsupportedHere.
         """
-        return await self._run(hold_calls.hold_moves, True, topics, brokers, requests, reason)
+        return await self._run(server_calls.hold_moves, True, topics, brokers, requests, reason)
 
     async def release(
         self,
@@ -352,11 +345,11 @@ class AsyncReassignmentClient:
         requests: Iterable[str] | None = None,
     ) -> HoldOutcome:
         """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
-        return await self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
+        return await self._run(server_calls.hold_moves, False, topics, brokers, requests, "")
 
     async def can_cordon(self) -> bool:
         """Whether the controller keeps new replicas away from cordoned brokers."""
-        return await self._run(cordon_calls.can_cordon)
+        return await self._run(server_calls.can_cordon)
 
     async def settings(self) -> list[ServerSetting]:
         """The settings of all servers by name: values in force, and where they are set. Raises UnsupportedHere."""

@@ -11,8 +11,8 @@ from kafka_reassign_rpc.client import (
     MoveTerms,
     Unreachable,
     UnsupportedHere,
-    cordon_calls,
     reassignment_calls,
+    server_calls,
     settings_calls,
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -197,7 +197,7 @@ async def test_dh_2_what_is_done_is_said_where_another_controller_takes_over_bef
             return self.says.pop(0)
 
     with pytest.raises(Unreachable) as failed:
-        await cordon_calls.cordon(Changed(0, -1), [1], uncordon=False)
+        await server_calls.cordon(Changed(0, -1), [1], uncordon=False)
     assert failed.value.message.startswith("The brokers are cordoned. All that are cordoned could not be read: ")
 
     def settings() -> Any:

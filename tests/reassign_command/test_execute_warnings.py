@@ -20,7 +20,7 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
-from kafka_reassign_rpc.client.status_calls import NO_STATUS
+from kafka_reassign_rpc.client.server_calls import NO_STATUS
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.status_calls import NO_STATUS
+from kafka_reassign_rpc.client.server_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
