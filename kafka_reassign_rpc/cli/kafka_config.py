@@ -10,7 +10,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, parse_properties
 from kafka_reassign_rpc.security.secret_files import SecretFile, of_settings_file
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_path
 
 LARGEST_FILE = 2**20

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller.telemetry.webhook_requests import (
 from kafka_reassign_rpc.core.events.notifications import DEFAULT_KINDS, kinds
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.host_port import is_loopback
 from kafka_reassign_rpc.support.secrecy import told, told_path
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
 from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told, told_name, told_path
 
 DEFAULT_TIMEOUT_MS = 60_000

@@ -20,8 +20,7 @@ isr_proposals.py            which ISR a leader wants
 alter_partition_sender.py   the requests that ask the controller for it
 controller_connection.py    the connection to the current controller
 controlled_shutdown.py      controlled shutdown
-log_dirs.py                 log dirs, and moves of replicas between them
-lost_log_dirs.py            the files that take log dirs away
+log_dirs.py                 log dirs, moves of replicas between them, and the files that take log dirs away
 log_size_file.py            the file in which sizes survive the process
 seed_topics.py              topics that exist from the start, and the size of their replicas
 """

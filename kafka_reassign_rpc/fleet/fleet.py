@@ -11,7 +11,7 @@ from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
 from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
-from kafka_reassign_rpc.fleet.lost_log_dirs import lost_log_dirs
+from kafka_reassign_rpc.fleet.log_dirs import lost_log_dirs
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
 from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas

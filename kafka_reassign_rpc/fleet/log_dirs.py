@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -14,6 +16,23 @@ from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, Throttled
 from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Steps
+
+_FILE = re.compile(r"broker-(\d{1,10})-dir-(\d{1,4})\.failed")
+
+
+def lost_log_dirs(data_dir: Path | None) -> Mapping[int, set[int]]:
+    """By broker id: the numbers of its lost log dirs, as files in the data directory say. Raises OSError.
+
+    `broker-3-dir-1.failed` takes log dir 1 of broker 3 away, as a disk that fails under a running broker. Like that of
+    a stock broker it stays away, if the file is deleted, until the broker's next start.
+    """
+    found: dict[int, set[int]] = {}
+    if data_dir is not None and data_dir.exists():
+        for path in data_dir.iterdir():
+            if match := _FILE.fullmatch(path.name):
+                found.setdefault(int(match[1]), set()).add(int(match[2]))
+    return found
+
 
 log = logging.getLogger(__name__)
 

@@ -41,9 +41,8 @@ from kafka_reassign_rpc.fleet.controller_requests import (
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import IsrProposals
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
-from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
+from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs, lost_log_dirs
 from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile, LogSizeFileError
-from kafka_reassign_rpc.fleet.lost_log_dirs import lost_log_dirs
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica

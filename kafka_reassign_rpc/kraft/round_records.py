@@ -13,7 +13,7 @@ import msgspec
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.phases.phases import Outcome
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import QueuePartContent, decode_queue
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 from kafka_reassign_rpc.zookeeper.znode_contents import decode_config

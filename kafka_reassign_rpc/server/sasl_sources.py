@@ -29,8 +29,7 @@ from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServ
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
 from kafka_reassign_rpc.support.backoff import Backoff
-from kafka_reassign_rpc.support.bounded_files import read_bounded
-from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
+from kafka_reassign_rpc.support.files import Stamp, read_bounded, stamp
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.support.tasks import end
 

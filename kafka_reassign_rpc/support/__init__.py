@@ -5,9 +5,8 @@ slices         what long work handles piece by piece
 sliced_sort    sorts long lists in slices
 backoff        waits that double
 atomic_files   files and directories that appear as a whole
-bounded_files  files read up to a length
+files          files read up to a length, and whether a file has changed
 file_rights    who else may read a file
-file_stamps    whether a file has changed
 environment    the variables of the environment, and misspelt ones
 connection_flags  flags by which a command reaches a cluster
 secrecy        what a message may repeat of what was typed

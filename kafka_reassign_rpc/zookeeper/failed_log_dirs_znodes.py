@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS
 from kafka_reassign_rpc.zookeeper.znode_decoder import decode_json
 

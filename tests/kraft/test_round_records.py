@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.phases.phases import Outcome
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client

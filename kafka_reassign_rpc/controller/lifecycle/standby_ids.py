@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.children import children
+from kafka_reassign_rpc.controller.loading.znode_reads import children
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics import twin_ids
 from kafka_reassign_rpc.support.turns import Pace, Turn, in_turns

@@ -9,15 +9,13 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.children import children, watched_children
-from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import read_queue
+from kafka_reassign_rpc.controller.loading.znode_reads import children, decoded, watched_children
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
-from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState

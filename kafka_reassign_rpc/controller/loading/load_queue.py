@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.loading.znode_reads import decoded
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.support.turns import Pace

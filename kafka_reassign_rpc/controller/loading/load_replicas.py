@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.loading.znode_reads import decoded
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace

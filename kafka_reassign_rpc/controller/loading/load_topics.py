@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.loading.children import children
+from kafka_reassign_rpc.controller.loading.znode_reads import children
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import Topic

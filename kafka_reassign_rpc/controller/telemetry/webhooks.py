@@ -21,9 +21,9 @@ from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConf
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import Notice, Sender, WebhookCounts, notice, place_of
 from kafka_reassign_rpc.support.atomic_files import write_file
-from kafka_reassign_rpc.support.bounded_files import read_bounded
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms

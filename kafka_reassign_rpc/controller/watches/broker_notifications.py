@@ -26,8 +26,7 @@ from typing import Protocol, TypeVar
 from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.children import watched_children
-from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.loading.znode_reads import decoded, watched_children
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.watches.preferred_replica_election import PreferredReplicaElection

@@ -7,7 +7,7 @@ KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.loading.znode_reads import decoded
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper

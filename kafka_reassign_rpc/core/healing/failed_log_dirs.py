@@ -12,8 +12,7 @@ its disk is back. Nor does a repair give other replicas to a broker with a faile
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.broker import Broker
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
 
 
 class DescribedLogDirs(NamedTuple):

@@ -6,9 +6,8 @@ progress.py          follows moves: bytes, rate, remaining time, and when a move
 move_progress.py     how far one move is
 sampled_log_dirs.py  what brokers report of their log dirs
 tracked_move.py      one move from sample to sample
-arrivals.py          what has arrived at its replicas, although logs shrink
+arrivals.py          what has arrived at its replicas, although logs shrink, and of what sizes do not show it
 stall_reason.py      why a move is stalled
-tiered_topics.py     what a new replica copies of a topic in tiered storage
 move_sums.py         sums over moves in flight, waiting and ended, by request or plan
 copy_rates.py        how fast moves copy to and from brokers
 waiting_moves.py     the moves that wait, and what they will copy

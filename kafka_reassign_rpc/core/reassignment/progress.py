@@ -12,7 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.arrivals import is_compacted
+from kafka_reassign_rpc.core.reassignment.arrivals import copies_only_untiered, is_compacted
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, group_of
@@ -24,7 +24,6 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
     replica_size,
 )
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
-from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.tracked_move import TrackedMove
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import Cluster

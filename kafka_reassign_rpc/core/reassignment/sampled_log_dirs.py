@@ -55,8 +55,8 @@ NOT_TOLD = ToldSizes(float("-inf"))
 
 
 def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int | None:
-    """Bytes; None: unknown. A broker without the replica leads no longer, or not yet. Where the leader is not known, the
-    largest of the old replicas counts.
+    """Bytes; None: unknown. A broker without the replica leads no longer, or not yet. Where the leader is not known,
+    the largest of the old replicas counts.
     """
     leaders = [partition.leader] if partition.is_described else partition.sources
     sizes = [replica_size(answers.get(one), name, absent=None) for one in leaders]

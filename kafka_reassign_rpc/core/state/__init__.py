@@ -3,11 +3,10 @@
 cluster.py                      `Cluster`
 topic.py                        `Topic`, the text of its id, and `Twin`: a topic whose id is that of another one
 partition.py                    `MoveTerms`, `Partition`, and the `MoveRecord` of its move in flight
-broker.py                       `Broker`, and the `Endpoint`s where it is reached
+broker.py                       `Broker`, the `Endpoint`s where it is reached, and what is recorded of lost log dirs
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no store holds
 kraft_facts.py                  what a cluster in KRaft mode reports of its brokers besides its metadata
-failed_log_dirs.py              what is recorded of a broker that has lost log dirs
 former_partitions.py            partitions that others have taken out of the store, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision

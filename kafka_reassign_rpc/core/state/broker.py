@@ -1,4 +1,4 @@
-"""A registered broker, and where it is reached."""
+"""A registered broker, where it is reached, and which of its log dirs have failed."""
 
 from collections.abc import Sequence
 
@@ -34,3 +34,14 @@ class Broker(msgspec.Struct, frozen=True):
 
     def endpoint(self, listener: str | None = None, security_protocol: str = "") -> Endpoint:
         return endpoint_for(self.endpoints, listener, security_protocol)
+
+
+class FailedLogDirs(msgspec.Struct, frozen=True):
+    """A registered broker that has lost log dirs.
+
+    since   when a controller first noticed that replicas are offline, ms since 1970
+    paths   the log dirs that had failed by then or since, empty until the broker has named them
+    """
+
+    since: int
+    paths: tuple[str, ...] = ()

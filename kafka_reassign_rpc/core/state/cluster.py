@@ -9,9 +9,8 @@ import msgspec
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.settings.settings_in_force import derived
-from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_path
 
 JAAS_FILE = "java.security.auth.login.config"

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_path
 
 MAX_BYTES = 1 << 20

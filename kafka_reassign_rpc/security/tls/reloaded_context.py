@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.tls.own_handshake import Loaded
-from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
+from kafka_reassign_rpc.support.files import Stamp, stamp
 
 log = logging.getLogger(__name__)
 

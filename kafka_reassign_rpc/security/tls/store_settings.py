@@ -21,7 +21,7 @@ from kafka_reassign_rpc.security.tls.certificate_stores import (
     read_trusted,
 )
 from kafka_reassign_rpc.security.tls.java_keystore import BadKeystore
-from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told, told_path
 
 PEM = "PEM"

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, Lo
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.reassignment.arrivals import FROM_LAST_TIERED, TIERED
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
-from kafka_reassign_rpc.core.reassignment.tiered_topics import FROM_LAST_TIERED, TIERED
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import Partition

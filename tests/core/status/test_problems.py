@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     HealingStatus,
     LogDirFailure,
 )
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove

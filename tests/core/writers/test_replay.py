@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
