@@ -13,7 +13,7 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.zookeeper_access import given
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
@@ -77,10 +77,7 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def timeout_seconds(arguments: argparse.Namespace) -> float:
-    try:
-        return float(whole(1, 3_600_000)(arguments.timeout_ms)) / 1000
-    except ValueError as error:
-        raise UsageError(f"--timeout-ms: {error}") from None
+    return float(checked("--timeout-ms", whole(1, 3_600_000), arguments.timeout_ms)) / 1000
 
 
 async def _read(sasl: SaslSources) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, client_of, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import seconds
 from kafka_reassign_rpc.support.counted import counted
 
@@ -84,10 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is None and arguments.events is None:
         raise UsageError("give --out, --events or both")
     if arguments.watch is not None:
-        try:
-            interval = seconds(1)(arguments.watch)
-        except ValueError as error:
-            raise UsageError(f"--watch: {error}") from None
+        interval = checked("--watch", seconds(1), arguments.watch)
         if arguments.rates_from is not None:
             raise UsageError("--rates-from: with --watch rates come from the snapshot before")
         if arguments.rates_over is not None:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.cli.http_settings import LISTENER, PROTOCOL
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, SETTINGS_OF_WATCH
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.watch_settings import WATCH
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -61,10 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
-        seconds = whole(1, 3_600_000)(arguments.timeout_ms) / 1000
-    except ValueError as error:
-        raise UsageError(f"--timeout-ms: {error}") from None
+    seconds = checked("--timeout-ms", whole(1, 3_600_000), arguments.timeout_ms) / 1000
     said = arguments if arguments.pid is None else _command_line(arguments.pid)
     values = read_settings(said, SETTINGS)
     connection = _connection(read_settings(said, SETTINGS_OF_WATCH) if values[WATCH] else values, seconds)

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
@@ -83,10 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     seconds = timeout_seconds(arguments)
-    try:
-        connect = zookeeper_connect(arguments.zookeeper_connect)
-    except ValueError as error:
-        raise UsageError(f"--zookeeper-connect: {error}") from None
+    connect = checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect)
     if arguments.wait_seconds is not None and not arguments.wait_seconds >= 0:
         raise UsageError("--wait-seconds: expected 0 or more")
     if arguments.export and not Path(arguments.export).absolute().parent.is_dir():

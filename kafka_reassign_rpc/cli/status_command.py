@@ -16,7 +16,7 @@ from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import checked
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.preflight import cluster_status
@@ -60,10 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.preflight import read_status  # kafka-python takes a while, and few commands need it
 
     seconds = timeout_seconds(arguments)
-    try:
-        connect = zookeeper_connect(arguments.zookeeper_connect)
-    except ValueError as error:
-        raise UsageError(f"--zookeeper-connect: {error}") from None
+    connect = checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect)
     values = read_settings(arguments, SETTINGS)
     for one in readable(secret_files(values)):
         say(f"warning: {one}")

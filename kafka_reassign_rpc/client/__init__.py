@@ -18,13 +18,12 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     stock_cluster                      the same made from the answers of a stock controller
     running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
-    target_warnings                    what a command says of targets before moves start
+    target_warnings                    what a command says of targets before moves start, also of racks
     metadata_calls                     nodes, without fenced ones, and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     told_configs                       what brokers say of configs
     log_dir_calls                      sizes of replicas, and moves between log dirs
-    rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     pace                               how often to look at a cluster, so that it costs little

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.client.standing_rates import standing_rates
 from kafka_reassign_rpc.client.text_format import named
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
@@ -125,3 +126,14 @@ def _listed(name: TopicPartition, target: list[int], before: list[int], lists: M
         for broker in brokers if adding else ():
             if found is None or name.partition in found.get(broker, ()):
                 yield _Held(name, broker, rate)
+
+
+def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int, str | None]) -> bool:
+    """By the racks of live brokers. Those without a rack count as one more rack."""
+    old, new = (count_by_rack(replicas, racks).values() for replicas in (before, after))
+    return len(new) < len(old) or (sum(new) == sum(old) and not is_as_even(new, old))
+
+
+def rack_warning(losing: list[TopicPartition]) -> str:
+    leave = "leaves its partition" if len(losing) == 1 else "leave their partitions"
+    return f"warning: {counted(len(losing), 'move')} {leave} on fewer racks, or less even over them: {named(losing)}"

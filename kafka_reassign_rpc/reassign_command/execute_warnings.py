@@ -18,8 +18,7 @@ from kafka_reassign_rpc.client import (
     ReassignmentClient,
     TopicPartition,
 )
-from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
-from kafka_reassign_rpc.client.target_warnings import target_warnings
+from kafka_reassign_rpc.client.target_warnings import loses_racks, rack_warning, target_warnings
 from kafka_reassign_rpc.client.text_format import first_lines, size
 from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment

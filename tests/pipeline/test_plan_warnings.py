@@ -12,7 +12,7 @@ import pytest
 from kafka_reassign_rpc.cli import submit_command
 from kafka_reassign_rpc.client import Progress, TopicPartition
 from kafka_reassign_rpc.client.config_calls import Config
-from kafka_reassign_rpc.client.rack_loss import loses_racks
+from kafka_reassign_rpc.client.target_warnings import loses_racks
 from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.pipeline.submission import submit_plan

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import Progress, TopicPartition
-from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
-from kafka_reassign_rpc.client.target_warnings import target_warnings
+from kafka_reassign_rpc.client.target_warnings import loses_racks, rack_warning, target_warnings
 from kafka_reassign_rpc.client.text_format import named, size
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
