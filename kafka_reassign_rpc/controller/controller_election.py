@@ -73,7 +73,7 @@ class ControllerOwner(NamedTuple):
     session      0 if the znode is persistent: it goes with no session
     since_ms     when it was elected, by its own clock; None if it does not say
     problem      why its content cannot be read; empty if it can
-    kraft_epoch  of the KRaft controller that owns it during a migration; else -1
+    kraft_epoch  of the KRaft controller that owns it during a migration; else None
     """
 
     id: int
@@ -82,7 +82,7 @@ class ControllerOwner(NamedTuple):
     version: int
     since_ms: int | None = None
     problem: str = ""
-    kraft_epoch: int = -1
+    kraft_epoch: int | None = None
 
 
 class MigrationToKRaft(RuntimeError): ...
@@ -116,7 +116,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
         stat.ephemeral_owner,
         stat.version,
         since,
-        kraft_epoch=found.kraft_epoch,
+        kraft_epoch=found.kraft_epoch if found.kraft_epoch >= 0 else None,
     )
 
 

@@ -68,7 +68,7 @@ def migration(data: bytes | None) -> Migration:
 
 def controller(owner: ControllerOwner) -> Odd | None:
     path = znode_paths.CONTROLLER
-    if owner.kraft_epoch >= 0:
+    if owner.kraft_epoch is not None:
         return Odd(
             f"{path} is of the KRaft controller {owner.id}, epoch {owner.kraft_epoch}, to which a migration has given"
             " the brokers; it stays when that controller ends",

@@ -107,7 +107,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
             " the controllership to a broker at once",
         )
     brokers = cluster.brokers
-    if brokers and (owner is None or (owner.kraft_epoch < 0 and owner.id not in brokers)):
+    if brokers and (owner is None or (owner.kraft_epoch is None and owner.id not in brokers)):
         yield Step(
             "controller",
             Act.WAIT,

@@ -70,7 +70,7 @@ class FoundState(NamedTuple):
     def is_krafts(self) -> bool:
         """Whether a KRaft controller has taken the metadata over, or may have: what ZooKeeper says is a copy then."""
         owner = self.controller.owner
-        return self.migration.stops or (owner is not None and owner.kraft_epoch >= 0)
+        return self.migration.stops or (owner is not None and owner.kraft_epoch is not None)
 
 
 class ProducerBlock(NamedTuple):

@@ -53,7 +53,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
             cluster_id = await read_state.cluster_id(zk)
     finally:
         await zk.close()
-    is_krafts = now.owner is not None and now.owner.kraft_epoch >= 0
+    is_krafts = now.owner is not None and now.owner.kraft_epoch is not None
     if not is_krafts:
         cluster = finished(_with_all_that_are_gone(cluster))
     return ClusterStatus(
@@ -77,7 +77,7 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
     """Without what is copied, and how healing is: no controller was asked."""
-    if now.owner is not None and now.owner.kraft_epoch >= 0:
+    if now.owner is not None and now.owner.kraft_epoch is not None:
         controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
         view = ServerView(None, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
         return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
@@ -104,7 +104,7 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     if owner is None:
         return None
     places = tuple(f"{one.host}:{one.port}" for one in owner.endpoints)
-    kind = KRAFT if owner.kraft_epoch >= 0 else SERVER if places else UNKNOWN_KIND
+    kind = KRAFT if owner.kraft_epoch is not None else SERVER if places else UNKNOWN_KIND
     if owner.id in cluster.brokers:
         kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
         places = (f"{endpoint.host}:{endpoint.port}",)

@@ -35,7 +35,7 @@ ASK = f"ask the brokers (`{command('kafka-reassign status')}`)"
 def taken_over(state: FoundState) -> Finding:
     """What each check says first, and `check` and `check --without` alone."""
     owner, odd = state.controller.owner, state.migration.odd
-    if owner is not None and owner.kraft_epoch >= 0:
+    if owner is not None and owner.kraft_epoch is not None:
         what = f"the KRaft controller {owner.id} has the cluster ({znode_paths.CONTROLLER}, epoch {owner.kraft_epoch})"
     else:
         what = "a KRaft controller may have the cluster" if odd is None else odd.what

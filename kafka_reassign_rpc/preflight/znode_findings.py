@@ -132,7 +132,7 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
     owner = now.owner
     odd = None if owner is None else odd_znodes.controller(owner)
     if owner is not None and odd is not None:
-        return (unsafe if owner.kraft_epoch < 0 else warning)("controller", *odd)
+        return (unsafe if owner.kraft_epoch is None else warning)("controller", *odd)
     lowered = odd_znodes.lowered_epoch(now.epoch, least)
     if lowered is not None:
         return warning("controller", *lowered)

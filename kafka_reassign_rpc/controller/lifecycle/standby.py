@@ -43,7 +43,7 @@ class Standby:
         seen = self.brokers
         registered = await load_cluster.read_brokers(self._zk, watch=True)
         self._owner = await controller_election.owner(self._zk, watch=True)
-        if self._owner is not None and self._owner.kraft_epoch >= 0:
+        if self._owner is not None and self._owner.kraft_epoch is not None:
             self._brokers, self._term = self._kraft.remember({**seen, **registered}), None
             servers = await load_cluster.read_servers(self._zk)
             self._brokers = {**await self._kraft.live(servers), **registered}
@@ -55,7 +55,7 @@ class Standby:
     @property
     def again_s(self) -> float | None:
         """After this many seconds `refresh` may find something else, although no watch fires."""
-        return None if self._owner is None or self._owner.kraft_epoch < 0 else AGAIN_S
+        return None if self._owner is None or self._owner.kraft_epoch is None else AGAIN_S
 
     def remember(self, term: Known) -> None:
         self._term = term
@@ -73,7 +73,7 @@ class Standby:
     def named_to_clients(self) -> int:
         """In place of a KRaft controller, which clients cannot reach, it is a live broker, as brokers name one
         (KafkaApis, getRandomAliveBrokerId): that forwards what it is asked."""
-        if self._owner is None or self._owner.kraft_epoch < 0:
+        if self._owner is None or self._owner.kraft_epoch is None:
             return self.controller_id()
         return random.choice([*self.brokers] or [controller_election.UNKNOWN])  # noqa: S311 (no secret)
 

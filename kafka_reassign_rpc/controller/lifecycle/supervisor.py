@@ -208,7 +208,7 @@ class Supervisor:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
                     odd = odd_znodes.controller(owner)
-                    if owner.kraft_epoch >= 0:
+                    if owner.kraft_epoch is not None:
                         await last_control_znode.mark_kraft(self._zk)
                     if odd is None:
                         log.info("standing by: %d is the controller", owner.id)
@@ -279,7 +279,7 @@ class Supervisor:
             return False
         if owner is None or self._owns(owner):
             return True
-        return self._may_seize and owner.kraft_epoch < 0 and owner.id in self._standby.brokers
+        return self._may_seize and owner.kraft_epoch is None and owner.id in self._standby.brokers
 
     def _owns(self, owner: controller_election.ControllerOwner | None) -> bool:
         return owner is not None and owner.session == self._zk.session_id
