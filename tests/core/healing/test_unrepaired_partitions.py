@@ -13,7 +13,7 @@ def left(**counts: int) -> dict[TopicPartition, UnrepairedPartition]:
     }
 
 
-def test_46_8_partitions_that_cannot_be_repaired_are_reported_by_reason_the_most_frequent_first() -> None:
+def test_46_6_partitions_that_cannot_be_repaired_are_reported_by_reason_the_most_frequent_first() -> None:
     assert [*impossible_texts(left(a=1, b=4))] == [
         "4 partitions stay as they are (b-0, b-1, b-2 …): because of b",
         "1 partition stays as it is (a-0): because of a",
@@ -21,7 +21,7 @@ def test_46_8_partitions_that_cannot_be_repaired_are_reported_by_reason_the_most
     assert [*impossible_texts({})] == []
 
 
-def test_46_8_beyond_a_few_reasons_the_others_are_one_line() -> None:
+def test_46_6_beyond_a_few_reasons_the_others_are_one_line() -> None:
     texts = [*impossible_texts(left(**{f"r{number}": 9 - number for number in range(REASONS + 2)}))]
     assert len(texts) == REASONS + 1
     assert texts[0].startswith("9 partitions stay as they are (r0-0, ")

@@ -39,7 +39,7 @@ def test_dh_5_a_waiting_move_says_who_holds_it_or_that_it_waits_for_approval() -
     assert why_not_started(WaitingMove(terms, unapproved=0)) == FOR_APPROVAL
 
 
-def test_fg_3_what_a_waiting_move_copies_counts_each_replica_that_it_adds_to_where_the_one_in_flight_ends() -> None:
+def test_fg_2_what_a_waiting_move_copies_counts_each_replica_that_it_adds_to_where_the_one_in_flight_ends() -> None:
     assert added_by(moving((1, 2), (3, 2)), WaitingMove(MoveTerms((3, 4)))) == (4,)
     assert added_by(not_moving(1, 2), WaitingMove(MoveTerms((3, 4)))) == (3, 4)
     assert [bytes_to_copy((), None), bytes_to_copy((3, 4), None), bytes_to_copy((3, 4), 50)] == [0, None, 100]

@@ -268,7 +268,7 @@ def test_hm_2_a_topic_gets_its_id_and_another_revision_and_one_that_is_gone_gets
     assert UUID(int=10) not in here.topic_names
 
 
-def test_455_10_what_a_new_topic_lacks_in_replicas_is_kept_until_it_has_them() -> None:
+def test_sv_4_what_a_new_topic_lacks_in_replicas_is_kept_until_it_has_them() -> None:
     here = cluster(not_moving(1, 2))
     for missing in (1, 0):
         view = RoundView(here)
