@@ -112,8 +112,11 @@ def _without_leader(cluster: Cluster) -> Iterator[str]:
             yield topic
 
 
-async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroker]:
-    """Before Kafka 4.0 without the fenced ones; empty before 2.8. Raises KafkaError."""
+async def registered_brokers(router: RequestRouter, *, of_controller: bool = False) -> dict[int, RegisteredBroker]:
+    """Before Kafka 4.0 without the fenced ones; empty before 2.8. `of_controller`: asks the node that is asked for
+    moves, too. A broker that is cut off from the controllers answers with what it knew before, but tells no moves.
+    Raises KafkaError.
+    """
 
     def build(version: int) -> DescribeClusterRequest:
         fenced = {"include_fenced_brokers": True} if version >= _TELLS_FENCED else {}
@@ -122,7 +125,10 @@ async def registered_brokers(router: RequestRouter) -> dict[int, RegisteredBroke
         )
 
     try:
-        answer = await router.ask_any(build, DescribeClusterRequest)
+        if of_controller:
+            answer = await router.ask_controller(build, DescribeClusterRequest, any_can=True)
+        else:
+            answer = await router.ask_any(build, DescribeClusterRequest)
     except UnsupportedHere:
         return {}
     raise_for(answer.error_code, answer.error_message)

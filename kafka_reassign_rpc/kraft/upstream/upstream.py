@@ -87,7 +87,7 @@ class Upstream:
         self._ask_brokers(router, wanted)
         (moves, found, eligible), brokers, configs, of_brokers = await asyncio.gather(
             _look_at_moves(router, wanted),
-            _told(wanted.brokers, partial(kraft_calls.registered_brokers, router)),
+            _told(wanted.brokers, partial(kraft_calls.registered_brokers, router, of_controller=True)),
             self._look_at_configs(wanted),
             self._hear(),
         )
