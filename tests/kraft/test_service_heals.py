@@ -9,12 +9,13 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.kraft.stock_cluster import StockCluster
 from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
-from tests.processes import processes
+from tests.processes import Process, processes
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock]
@@ -111,28 +112,28 @@ async def test_kr_10_dh_3_what_a_failed_log_dir_held_is_repaired_and_nothing_els
     server = await service.start(1_009)
     lost_dir.rename(lost_dir.with_name("away"))
     lost_dir.touch()  # root may write into any directory, but not into a file as if it were one
+
+    async def is_shown() -> bool:
+        shown = [(one.broker, list(one.paths)) for one in (await _healing(server)).log_dirs]
+        return shown == [(4, [str(lost_dir)])]
+
+    await eventually(is_shown)
+    assert await service.replicas(topic) == places
     async with client_of(server) as client:
-
-        async def is_shown() -> bool:
-            shown = [(one.broker, list(one.paths)) for one in (await client.healing_status()).log_dirs]
-            return shown == [(4, [str(lost_dir)])]
-
-        await eventually(is_shown)
-        assert await service.replicas(topic) == places
         await client.change_settings({INTERVAL: "30000"})
-        names = {TopicPartition(topic, index) for index in lost}
-        await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= names, within=90)
-        now = await service.replicas(topic)
-        assert {index for index, some in now.items() if 4 not in some} == lost | {4}
-        assert {index: some for index, some in now.items() if index not in lost} == {
-            index: some for index, some in places.items() if index not in lost
-        }
+    names = {TopicPartition(topic, index) for index in lost}
+    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= names, within=90)
+    now = await service.replicas(topic)
+    assert {index for index, some in now.items() if 4 not in some} == lost | {4}
+    assert {index: some for index, some in now.items() if index not in lost} == {
+        index: some for index, some in places.items() if index not in lost
+    }
 
-        async def is_over() -> bool:
-            return not (await client.healing_status()).log_dirs
 
-        await eventually(is_over)
-        await client.change_settings({INTERVAL: None})
+async def _healing(server: Process) -> HealingStatus:
+    """By a client of its own: one that lives on is shown the brokers alone as soon as one of them is asked."""
+    async with client_of(server) as client:
+        return await client.healing_status()
 
 
 def _of(service: Service, server: int, event: str) -> bool:
