@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.phases.sightings import IN_FLIGHT, SeenPartition, Sighting, former_moves, sighting
-from kafka_reassign_rpc.core.reassignment_algebra import Replicas
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
 
 LOOKS = 2
@@ -168,9 +168,9 @@ def first_act(before: Partition, record: MoveRecord) -> Act:
 
 
 def after_done(record: MoveRecord, act: Act) -> MoveRecord:
-    """The cluster has taken the act."""
-    is_taken = act is Act.SEND and record.phase is Phase.START
-    return replace(record, phase=Phase.MOVING, replaces=None) if is_taken else record
+    """The cluster has taken the act. Of a move that replaces others a look says what these have left."""
+    is_taken = act is Act.SEND and record.phase is Phase.START and record.replaces is None
+    return replace(record, phase=Phase.MOVING) if is_taken else record
 
 
 def next_step(
@@ -201,8 +201,8 @@ def next_step(
     if then.act is Act.RESTORE and no_restore:
         return Step(None, outcome=Outcome.CANCELLED, reason=f"the replicas stay {list(seen.replicas)}: {no_restore}")
     if then.act is Act.SEND and found in IN_FLIGHT and would_go_astray(seen, record.terms.target):
-        return Step(_next_record(record, seen, found, then), Act.CANCEL)
-    return Step(_next_record(record, seen, found, then), then.act)
+        return Step(_next_record(record, seen, found, then, is_settled=is_settled), Act.CANCEL)
+    return Step(_next_record(record, seen, found, then, is_settled=is_settled), then.act)
 
 
 def _is_sure(
@@ -230,12 +230,26 @@ def _sent_again(record: MoveRecord) -> MoveRecord:
     return replace(record, phase=Phase.START, replaces=replace(record, phase=Phase.MOVING))
 
 
-def _next_record(record: MoveRecord, seen: SeenPartition, found: Sighting, then: Then) -> MoveRecord:
+def _next_record(
+    record: MoveRecord, seen: SeenPartition, found: Sighting, then: Then, *, is_settled: bool
+) -> MoveRecord:
+    if not is_settled and record.replaces is not None and (then.phase is Phase.MOVING or then.act is Act.SEND):
+        return record  # what it replaces may still arrive
     if then.phase is Phase.MOVING:
-        return replace(record, phase=Phase.MOVING, replaces=None)
+        return replace(_from_what_was_reached(record, seen), phase=Phase.MOVING, replaces=None)
     if then.act is Act.SEND:
         return _replacing_what_is_seen(record, seen, found)
     return record if then.phase is None else replace(record, phase=then.phase)
+
+
+def _from_what_was_reached(record: MoveRecord, seen: SeenPartition) -> MoveRecord:
+    """Of a partition in flight. Where replicas of the original are gone, a target that was replaced had been reached
+    before: a cancel leads back to that one."""
+    present = set(without(seen.replicas, seen.adding))
+    if set(record.original) <= present:
+        return record
+    reached = next((one.terms.target for one in former_moves(record) if set(one.terms.target) == present), None)
+    return record if reached is None else replace(record, original=reached, retained=())
 
 
 def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:
@@ -246,6 +260,8 @@ def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sigh
         return replace(record, replaces=None)
     former = next((one for one in former_moves(record) if one.terms.target == seen.target), record.replaces)
     phase = Phase.RESTORE if former.phase is Phase.RESTORE else Phase.MOVING
+    if found in IN_FLIGHT:
+        record = _from_what_was_reached(record, seen)
     return replace(record, replaces=replace(former, phase=phase, replaces=None))
 
 

@@ -202,6 +202,20 @@ def test_kr_6_what_a_move_replaces_is_forgotten_once_the_new_target_is_in_flight
     assert moving == replace(ALONE, phase=Phase.MOVING, retained=(4,))
 
 
+def test_kr_6_a_move_that_is_cancelled_leads_back_to_the_target_that_was_reached_before_it() -> None:
+    reached = replace(ALONE, replaces=replace(FORMER, terms=MoveTerms((1,))))
+    moving = step(reached, Phase.START, SeenPartition((3, 2, 1), (2, 3), (1,))).record
+    assert moving == replace(ALONE, phase=Phase.MOVING, original=(1,))
+    assert moving is not None
+    assert step(moving, Phase.CANCEL, at(1)).outcome is Outcome.CANCELLED
+
+
+def test_kr_6_while_what_a_move_replaces_may_still_arrive_it_is_not_forgotten() -> None:
+    for seen in (OURS, TO_FORMER):
+        found = next_step(REPLACING, seen, 1, is_settled=False)
+        assert found.record == REPLACING
+
+
 def test_kr_6_a_target_that_the_former_one_has_outrun_leads_back_to_what_that_has_left() -> None:
     found = step(REPLACING, Phase.START, at(4, 2))
     assert found == Step(replace(ALONE, original=(4, 2)), SEND)
@@ -269,8 +283,9 @@ def test_kr_6_an_act_is_sent_at_once_only_where_the_decision_was_made_on_what_is
     assert first_act(replace(flying, move=None), replace(REPLACING, terms=MoveTerms((4, 2)))) is SEND, "adopted"
 
 
-def test_kr_6_a_target_that_the_cluster_has_taken_needs_no_look() -> None:
-    assert after_done(REPLACING, SEND) == replace(ALONE, phase=Phase.MOVING, retained=(4,))
+def test_kr_6_a_target_that_the_cluster_has_taken_needs_no_look_unless_it_replaces_another() -> None:
+    assert after_done(ALONE, SEND) == replace(ALONE, phase=Phase.MOVING)
+    assert after_done(REPLACING, SEND) == REPLACING, "a look says what the other one has left"
     assert after_done(REPLACING, CANCEL) == REPLACING, "its target comes next"
     cancel = replace(ALONE, phase=Phase.CANCEL)
     assert after_done(cancel, CANCEL) == cancel, "a look says what has become of it"

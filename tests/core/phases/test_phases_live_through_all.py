@@ -46,6 +46,7 @@ class World:
         self.ended: Counter[int] = Counter()
         self.replaced: set[int] = set()
         self.cancelled: set[int | None] = set()
+        self.outcomes: set[Outcome] = set()
         self.in_the_air: tuple[MoveRecord, Act] | None = None
         self._last_look = 0
         self._foreign = -1
@@ -161,6 +162,7 @@ class World:
             return  # only its cancel was refused
         assert record.id is not None
         self.ended[record.id] += 1
+        self.outcomes.add(step.outcome)
         if step.record is not None and step.record.id is not None:
             self.replaced.discard(step.record.id)
         if step.outcome is Outcome.CANCELLED and not step.reason:
@@ -199,11 +201,13 @@ def _after(before: Partition, to: Reassigned, target: Replicas | None) -> Partit
     return replace(before, replicas=to.replicas, adding=to.adding, removing=to.removing, move=move)
 
 
-HAPPENINGS: st.SearchStrategy[Happening] = st.one_of(
-    st.sampled_from(OURS).map(lambda target: lambda world: world.client(target)),
-    st.just(lambda world: world.client(None)),
+OF_OTHERS: st.SearchStrategy[Happening] = st.one_of(
     st.sampled_from(FOREIGN).map(lambda target: lambda world: world.foreign(target)),
     st.just(lambda world: world.foreign(None)),
+)
+OWN: st.SearchStrategy[Happening] = st.one_of(
+    st.sampled_from(OURS).map(lambda target: lambda world: world.client(target)),
+    st.just(lambda world: world.client(None)),
     st.integers(0, 3).map(lambda stale: lambda world: world.look(stale)),
     st.just(lambda world: world.tell()),
     st.just(lambda world: world.look_without()),
@@ -212,6 +216,7 @@ HAPPENINGS: st.SearchStrategy[Happening] = st.one_of(
     st.just(lambda world: world.arrive()),
     st.just(lambda world: world.kraft.catch_up()),
 )
+HAPPENINGS = st.one_of(OF_OTHERS, OWN)
 
 
 CANCELLED_BEHIND_A_BROKER_THAT_LAGS: list[Happening] = [
@@ -236,6 +241,38 @@ def test_kr_6_and_kr_8_every_acknowledged_move_has_one_outcome_and_what_others_s
         happening(world)
     world.come_to_rest()
     world.check()
+
+
+REACHED_BEFORE_IT_WAS_REPLACED: list[Happening] = [
+    lambda world: world.client((1,)),
+    lambda world: world.tell(),
+    lambda world: world.client((3, 2)),
+    lambda world: world.tell(),
+    lambda world: world.client((1, 2, 3)),
+]
+WHAT_IS_REPLACED_ARRIVES_LATE: list[Happening] = [
+    lambda world: world.client((3, 2)),
+    lambda world: world.tell(),
+    lambda world: world.client((2, 3)),
+    lambda world: world.lose_the_answer(),
+    lambda world: world.client((4, 2)),
+    lambda world: world.look(0),
+]
+
+
+@pytest.mark.more
+@settings(max_examples=examples(2_000))
+@example(REACHED_BEFORE_IT_WAS_REPLACED)
+@example(WHAT_IS_REPLACED_ARRIVES_LATE)
+@given(st.lists(OWN, max_size=30))
+def test_kr_6_where_nobody_else_writes_no_move_ends_as_if_somebody_had(happenings: list[Happening]) -> None:
+    world = World()
+    world.look(0)
+    for happening in happenings:
+        happening(world)
+    world.come_to_rest()
+    world.check()
+    assert world.outcomes.isdisjoint({Outcome.SUPERSEDED, Outcome.CANCELLED_BY_OTHERS})
 
 
 @pytest.mark.more
