@@ -95,6 +95,17 @@ class Looking:
             seen = await _seen_of(look, names, loop.cluster, self._intents)
             await loop.submit(LookSeen([replace(seen, outdated=self._sightings.outdated)], {}))
 
+    async def look_again(self, loop: ControllerLoop, names: Collection[TopicPartition]) -> None:
+        """At partitions of which the cluster has taken a change: its sender is not shown what was before it. What that
+        means for the moves, looks from time to time say.
+        """
+        try:
+            look = await self._cluster.look({name.topic for name in names})
+            seen = await _seen_of(look, names, loop.cluster, self._intents)
+            await loop.submit(LookSeen([replace(seen, outdated=self._sightings.being_changed)], {}))
+        except (LookFailed, KafkaError) as reason:
+            log.warning("what was cancelled is shown as it was until the next look: %s", reason)
+
     def _moving(self, cluster: Cluster) -> frozenset[str]:
         """Topics that something moves in."""
         return self._listed.union((name.topic for name in self._intents.moves), cluster.moving)

@@ -92,6 +92,11 @@ class Sightings:
         self._settled_at = {name: at for name, at in self._settled_at.items() if at > now}
 
     @property
+    def being_changed(self) -> frozenset[TopicPartition]:
+        """Partitions with an act that has no answer yet."""
+        return frozenset(self._told)
+
+    @property
     def outdated(self) -> frozenset[TopicPartition]:
         """Partitions with an act that was answered while the look that has just ended was under way."""
         return frozenset(self._answered)

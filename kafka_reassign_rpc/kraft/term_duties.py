@@ -19,6 +19,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
@@ -125,6 +126,9 @@ class TermDuties:
                 asked[name] = record
         seconds = min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000
         answers = await self._around.telling.callers.answers(asked, seconds)
+        cancelled = [name for name, one in asked.items() if one.phase is Phase.CANCEL and answers.get(name) is None]
+        if cancelled:
+            await self._around.looking.look_again(self.loop, cancelled)
         if not any(answers.values()):
             return results
         return [(topic, index, error or answers.get(TopicPartition(topic, index))) for topic, index, error in results]

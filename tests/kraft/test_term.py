@@ -160,6 +160,17 @@ async def test_kr_6_a_cancel_restores_the_original_order_and_is_one_event() -> N
     assert here.log.replayed().moves == {}
 
 
+async def test_kr_6_whoever_has_cancelled_a_move_is_not_shown_it_any_more() -> None:
+    here = Here()
+    async with here.term(pace=SELDOM) as loop:
+        assert await here.told(NAME, (3, 2)) is None
+        assert loop.cluster.moving == {"t": {0}}
+        assert await here.told(NAME, None) is None
+        assert loop.cluster.moving == {}
+        assert isinstance(await here.told(NAME, None), NoReassignmentInProgress)
+        assert here.named(catalogue.MOVE_CANCELLED) == [], "that is said once looks are sure"
+
+
 async def test_kr_6_another_order_of_the_same_replicas_is_completed_once_when_the_cluster_has_it() -> None:
     here = Here()
     async with here.term():
