@@ -7,6 +7,7 @@ GROUP = "in front of KRaft"
 BOOTSTRAP_CONTROLLER = "bootstrap.controller"
 NODES = "front.nodes"
 LEAD = "state.log.lead.ms"
+IMPORT = "import"
 BESIDE, PORTS = "beside", "ports"
 
 FRONT_SETTINGS: tuple[Setting, ...] = (
@@ -38,5 +39,15 @@ FRONT_SETTINGS: tuple[Setting, ...] = (
         " need the same value.",
         group=GROUP,
         metavar="MS",
+    ),
+    Setting(
+        IMPORT,
+        text,
+        None,
+        "A file of `kafka-reassign-rpc leave --export`: once this server leads, the moves that waited in ZooKeeper mode"
+        " wait here, and those in flight have their original replicas again. The state log remembers the file, so a"
+        " second import changes nothing.",
+        group=GROUP,
+        metavar="FILE",
     ),
 )

@@ -5,10 +5,11 @@ import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.cli import demo_topics
-from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, LEAD, NODES, PORTS
+from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, IMPORT, LEAD, NODES, PORTS
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -108,6 +109,7 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             tls=None if to_brokers is None else to_brokers.load_client().context,
         ),
         lead_s=values[LEAD] / 1000,
+        imports=None if values[IMPORT] is None else Path(values[IMPORT]),
         common=common,
     )
 

@@ -36,6 +36,7 @@ class Intents:
     queue     parts by the offset of the record that has made them
     outcomes  of moves, as events that may be in no event log yet; `recorded`: so many before them are in one
     settings  of all servers, also those that were deleted: they tell by whom
+    imported  digests of files that were taken in
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class Intents:
         self.outcomes: list[Event] = []
         self.recorded = 0
         self.settings: dict[str, Setting] = {}
+        self.imported: set[str] = set()
 
     @property
     def set_now(self) -> dict[str, str]:
@@ -57,6 +59,7 @@ class Intents:
     def apply(self, record: RoundRecord, offset: int) -> Iterator[int]:
         """Yields the parts of the queue that it has changed, and after each move."""
         self.ids |= record.ids
+        self.imported.update(record.imported)
         if record.recorded:
             del self.outcomes[: max(0, record.recorded - self.recorded)]
             self.recorded = max(record.recorded, self.recorded)
@@ -123,6 +126,7 @@ class Intents:
             memories=[memory_of(entity, one) for entity, one in self.memories.items()],
             recorded=self.recorded,
             settings=list(self.settings.values()),
+            imported=sorted(self.imported),
         )
         for outcomes in pieces(self.outcomes, MOST_MOVES):
             yield RoundRecord(at=at, outcomes=outcomes)

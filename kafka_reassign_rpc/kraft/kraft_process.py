@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.controller.lifecycle.client_listeners import listening
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
+from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
@@ -27,12 +29,15 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
+from kafka_reassign_rpc.kraft import importing, round_records
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.following import Following
 from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.held_requests import HeldRequests
+from kafka_reassign_rpc.kraft.importing import ToImport
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
+from kafka_reassign_rpc.kraft.kraft_store import look_until_answered
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.served_settings import ServedSettings
 from kafka_reassign_rpc.kraft.server_name import ServerName
@@ -51,6 +56,7 @@ from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.parts import Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 if TYPE_CHECKING:
@@ -75,6 +81,7 @@ class KRaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     client          the same as settings, for the state log
     asked           how brokers are asked for progress
     lead_s          a server that is silent for so long is replaced
+    imports         a file of `leave --export`, to be taken in
     common          what servers in front of ZooKeeper have, too: settings of reassignments, limits, telemetry
     """
 
@@ -84,6 +91,7 @@ class KRaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     front: FrontSettings
     of_controllers: Mapping[str, Any] | None = None
     lead_s: float = LEAD_S
+    imports: Path | None = None
     common: ServerConfig
 
 
@@ -124,6 +132,7 @@ class KRaftProcess:
         self._claimed: ClaimedLog | None = None
         """None while this server does not lead."""
         self._term: KRaftTerm | None = None
+        self._to_import: ToImport | None = None
         self._stopped = ""
         """Why it does not lead until it is started again."""
         self._leads: asyncio.Task[None] | None = None
@@ -141,6 +150,7 @@ class KRaftProcess:
         yield Part(self._recorder.open, self._recorder.close)
         yield Part(self._upstream.start, self._upstream.close)
         yield Part(self._look, nothing)
+        yield Part(self._read_import, nothing)
         yield Part(self._log.open, self._log.close)
         yield Part(nothing, self._api.close)
         yield Part(self._background.start, self._background.close)
@@ -196,6 +206,38 @@ class KRaftProcess:
         except (KafkaError, LookFailed) as error:
             raise LogUnavailable(f"the cluster does not tell what moves: {error}") from error
 
+    async def _read_import(self) -> None:
+        """Raises WrongFile."""
+        if self._config.imports is not None:
+            cluster_id = self._upstream_cluster.cluster_id
+            self._to_import = await asyncio.to_thread(importing.read, self._config.imports, cluster_id)
+
+    async def _import(self, claimed: ClaimedLog) -> None:
+        """Takes the file in, if the log does not have it. Raises ControllerMoved, LogRefused."""
+        asked, intents = self._to_import, self._following.intents
+        if asked is None:
+            return
+        if asked.digest in intents.imported:
+            log.info("%s was taken in before, and changes nothing", asked.path)
+            return
+        keeping = asyncio.create_task(claimed.keep())
+        try:
+            look = await look_until_answered(partial(self._upstream_cluster.assignments, asked.topics))
+            record, text = importing.imported(asked, look, intents, now_ms())
+            pieces = await asyncio.to_thread(lambda: [*round_records.documents(record)])
+            offset = await claimed.commit([data for _, data in pieces])
+        except ValueError:
+            raise LogRefused(f"{asked.path} has more than one commit of the state log can have: divide it") from None
+        finally:
+            await end(keeping)
+        pace = Pace()
+        for piece, _ in pieces:
+            for _ in intents.apply(piece, offset):
+                await pace.rest()
+        log.info("%s", text)
+        if lost := importing.settings_text(asked):
+            log.warning("%s", lost)
+
     async def _listen(self) -> None:
         own = self._config.front.listener
         with listening("listeners", f"{own.name}://{own.host}:{own.port}"):
@@ -250,7 +292,10 @@ class KRaftProcess:
         record([Event(catalogue.CONTROLLER_ELECTED)])
         why = "it ends"
         try:
+            await self._import(claimed)
             why = await self._term.serve(self._serves)
+        except ControllerMoved as reason:
+            why = str(reason)
         finally:
             self._service.end()
             self._term = self._claimed = None

@@ -56,6 +56,17 @@ class ToTell(NamedTuple):
 Tell = Callable[[Mapping[TopicPartition, ToTell]], None]
 
 
+async def look_until_answered(look: Callable[[], Awaitable[Look]]) -> Look:
+    """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
+    backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
+    while True:
+        try:
+            return await look()
+        except LookFailed as reason:
+            log.warning("nothing is decided until the cluster answers: %s", reason)
+            await backoff.sleep()
+
+
 class LoadedCluster(NamedTuple):
     """A `controller.store.Loaded`."""
 
@@ -106,19 +117,9 @@ class KRaftStore:
         return LoadedCluster(await self._seen(None))
 
     async def _seen(self, known: Cluster | None) -> Cluster:
-        look = await self._look(self._cluster.look)
+        look = await look_until_answered(self._cluster.look)
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
         return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
-
-    async def _look(self, look: Callable[[], Awaitable[Look]]) -> Look:
-        """Waits for the cluster: the term ends elsewhere, where this server is fenced."""
-        backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
-        while True:
-            try:
-                return await look()
-            except LookFailed as reason:
-                log.warning("nothing is decided until the cluster answers: %s", reason)
-                await backoff.sleep()
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         fresh = await self._seen(cluster)
@@ -163,10 +164,10 @@ class KRaftStore:
         if not view.checked:
             return
         asked = {name.topic for name in view.checked}
-        look = await self._look(partial(self._cluster.assignments, asked))
+        look = await look_until_answered(partial(self._cluster.assignments, asked))
         if not all(_is_shown(look, name) for name in view.checked):  # a broker may not have heard of them yet
             await asyncio.sleep(AGAIN_S)
-            look = await self._look(partial(self._cluster.assignments, asked))
+            look = await look_until_answered(partial(self._cluster.assignments, asked))
         records = {one: cluster_seen.records_of(self.intents, one, topic.id) for one, topic in look.topics.items()}
         pace = Pace()
         for name in view.checked:

@@ -93,6 +93,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     recorded  so many outcomes, of all that there ever were, are in event logs; 0: nothing new
     outcomes  those that are not: in a snapshot, which has deleted their records
     settings  of all servers that change: one that this version does not know stays as a later one has written it
+    imported  digests of files that were taken in (`importing`)
     """
 
     at: int
@@ -108,6 +109,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     recorded: int = 0
     outcomes: Sequence[Event] = ()
     settings: Sequence[Setting] = ()
+    imported: Sequence[str] = ()
 
 
 class _Version(msgspec.Struct):

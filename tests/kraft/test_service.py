@@ -267,6 +267,32 @@ async def test_kr_5_once_the_state_topic_is_deleted_nothing_is_told_until_somebo
         assert await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)}) == {(topic, 0): None}
 
 
+async def test_kr_11_what_leave_kept_in_zookeeper_mode_is_taken_in_once(service: Service) -> None:
+    [topic] = await service.cluster.create({"imported": [[1, 2]]}, records=20)
+    name, file = TopicPartition(topic, 0), service.folder / "left.json"
+    queue = {"version": 1, "partitions": [_entry(topic, 0, [3, 2])]}
+    file.write_text(json.dumps({"cluster": "another", "queue": queue}))
+    with pytest.raises(NotReady, match="is of cluster another, this one is") as refused:
+        await service.start(1_000, "--import", str(file))
+    assert "Traceback" not in str(refused.value)
+    file.write_text(json.dumps({"cluster": service.cluster.nodes[1].cluster_id, "queue": queue}))
+    first = await service.start(1_001, "--import", str(file))
+    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED) == {name: 1})
+    assert f"{file}: 1 move waits" in first.log
+    assert await first.stop() == 0
+    async with service.cluster.client() as direct:
+        assert await direct.alter_partition_reassignments({name: (1, 2)}) == {name: None}
+
+    async def is_back() -> bool:
+        return (await service.replicas(topic), await service.moving()) == ({0: (1, 2)}, set())
+
+    await eventually(is_back)
+    second = await service.start(1_002, "--import", str(file))
+    assert f"{file} was taken in before, and changes nothing" in second.log
+    assert await is_back()
+    assert service.named(catalogue.MOVE_STARTED) == {name: 1}
+
+
 async def test_kr_9_a_login_without_the_rights_of_the_service_ends_its_start_with_one_line(service: Service) -> None:
     login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="guest" password="guest-secret";'
     config = service.folder / "client.properties"
