@@ -26,7 +26,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_u
 from kafka_reassign_rpc.planner.columns.partition_columns import random_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -83,30 +83,36 @@ class CallOnSpark:
         self.spark, self._tasks = spark, tasks_for(spark, rows)
 
     def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
-        tasks, empty = self._tasks, [one.schema.empty_table() for one in sources]
-
-        def parts(number: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-            def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-                for name, content in cells_of(batches):
-                    for part, rows in divided(sources[number].read(name, content), tasks):
-                        places = (pa.array([one], pa.int32()) for one in (part, number))
-                        yield pa.record_batch([*places, cell(rows_to_cell(rows))], ["part", "number", "rows"])
-
-            return of_task
+        empty = [one.schema.empty_table() for one in sources]
 
         def of_piece(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             tables = [[one] for one in empty]
-            for _, number, rows in cells_of(batches):
+            for number, rows in cells_of(batches):
                 tables[number].append(to_table(rows))
             yield answer_row(function([pa.concat_tables(of) for of in tables], given))
 
-        read = [
-            mapped(whole_files(self.spark, [*map(spark_uri, one.places)], one.names), parts(number), _PARTS)
-            for number, one in enumerate(sources)
-            if one.places
-        ]
-        rows = reduce(lambda one, other: one.union(other), read)
-        return collected(mapped(rows.repartitionById(tasks, "part") if tasks > 1 else rows.coalesce(1), of_piece))
+        return collected(mapped(in_pieces(self.spark, sources, self._tasks), of_piece))
+
+
+def in_pieces(spark: "SparkSession", sources: Sequence[Source], tasks: int) -> "DataFrame":
+    """Each task gets cells of rows, each with the number of its source."""
+
+    def parts(number: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        def of_file(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for name, content in cells_of(batches):
+                for part, rows in divided(sources[number].read(name, content), tasks):
+                    places = (pa.array([one], pa.int32()) for one in (part, number))
+                    yield pa.record_batch([*places, cell(rows_to_cell(rows))], ["part", "number", "rows"])
+
+        return of_file
+
+    read = [
+        mapped(whole_files(spark, [*map(spark_uri, one.places)], one.names), parts(number), _PARTS)
+        for number, one in enumerate(sources)
+        if one.places
+    ]
+    rows = reduce(lambda one, other: one.union(other), read)
+    return (rows.repartitionById(tasks, "part") if tasks > 1 else rows.coalesce(1)).drop("part")
 
 
 def _files(place: StorePath, names: str) -> Iterator[StorePath]:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import spark_session
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans import plan_summary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.pipeline.spark_session import spark_errors_as_job_failed
 from tests.pipeline.conftest import use_session
 from tests.pipeline.test_audit import write_snapshot
@@ -138,16 +138,17 @@ def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path, f
     assert err == (f"kafka-reassign-rpc plan: {plan}: was made from another snapshot than {other} (cluster c1)\n")
 
 
-@pytest.mark.parametrize(("small_rows", "exit_code"), [(spark_session.SMALL_ROWS, 2), (0, 1)], ids=["small", "large"])
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize(("master", "exit_code"), [(NO_SPARK, 2), ("local[2]", 1)])
 def test_dp_5_snapshots_that_cannot_be_read_to_their_end_are_named_by_an_audit_and_nothing_is_written(
-    small_rows: int, exit_code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    master: str, exit_code: int, tmp_path: Path
 ) -> None:
-    """Of large ones Spark finds it, late."""
-    monkeypatch.setattr(spark_session, "SMALL_ROWS", small_rows)
+    """A task of Spark finds it late."""
     partitions = [("t", number, [1, 2], [1, 2]) for number in range(200)]
     path = write_snapshot(tmp_path / "snaps" / "one", 5, partitions)
     _torn(path)
-    code, out, err = run("audit", "--snapshots", str(tmp_path / "snaps"), "--out", str(tmp_path / "audit"))
+    out_to = str(tmp_path / "audit")
+    code, out, err = run("audit", "--snapshots", str(tmp_path / "snaps"), "--out", out_to, "--master", master)
     assert (code, out) == (exit_code, "")
     assert "one/partitions/part-00000.parquet" in err.splitlines()[-1]
     assert [file.name for file in tmp_path.iterdir()] == ["snaps"]

@@ -16,7 +16,6 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     collected,
     mapped,
     pickled,
-    rows_to_cell,
     tasks_for,
     to_table,
     unpickled,
@@ -31,7 +30,7 @@ from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
-from kafka_reassign_rpc.pipeline.topic_pieces import divided
+from kafka_reassign_rpc.pipeline.topic_pieces import in_pieces, parquet_source
 from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
 from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
 
@@ -95,35 +94,23 @@ class CallsOnSpark:
     def divide(
         self, build: Callable[[pa.Table, A], tuple[PartitionChunk, T]], given: A, merge: Callable[[T, T], T]
     ) -> T:
-        tasks = self._tasks
-
-        def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for name, content in cells_of(batches):
-                read = parquet_files.table_in(name, content, TABLES["partitions"])
-                for part, rows in divided(read, tasks):
-                    yield pa.record_batch([pa.array([part], pa.int32()), cell(rows_to_cell(rows))], ["part", "rows"])
-
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if read := [to_table(rows) for _, rows in cells_of(batches)]:
                 chunk, answer = build(pa.concat_tables(read), given)
                 yield _kept(to_cells(chunk), answer)
 
-        files = self._files("partitions")
-        read = mapped(files if tasks > 1 else files.coalesce(1), parts, "part int, rows binary")
-        self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
-        return self._keep(read.repartitionById(tasks, "part") if tasks > 1 else read, of_task, nothing, merge)
+        source = parquet_source(snapshot_files.table_path(self._path, "partitions"), TABLES["partitions"])
+        self._nothing, nothing = build(source.schema.empty_table(), given)
+        return self._keep(in_pieces(self._spark, [source], self._tasks), of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for name, content in cells_of(batches):
                 yield answer_row(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
 
-        files = self._files("replicas")
+        files = parquet_files.whole_files(self._spark, [spark_uri(snapshot_files.table_path(self._path, "replicas"))])
         nothing = function(TABLES["replicas"].empty_table(), given)
         return reduce(merge, self._answers(mapped(files, of_task), merge), nothing)
-
-    def _files(self, table: str) -> "DataFrame":
-        return parquet_files.whole_files(self._spark, [spark_uri(snapshot_files.table_path(self._path, table))])
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
