@@ -16,14 +16,7 @@ import msgspec
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_room import (
-    UNBOUNDED,
-    Spare,
-    holdable_bytes,
-    other_limits,
-    over_limits,
-    room_of,
-)
+from kafka_reassign_rpc.planner.brokers.broker_room import holdable_bytes
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
@@ -31,7 +24,7 @@ from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live
 from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance, other_aims, reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.ineffective_weights import ineffective_weights
+from kafka_reassign_rpc.planner.ineffective_weights import ineffective_weights, size_notes
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
@@ -39,25 +32,24 @@ from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, Fo
 from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads, thresholds_of_returns
+from kafka_reassign_rpc.planner.placement.spare_rooms import SpareRooms
 from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 from kafka_reassign_rpc.planner.scheduling.time_budget import worth_first
-from kafka_reassign_rpc.support.counted import agreeing, counted, those
+from kafka_reassign_rpc.support.counted import agreeing, those
 from kafka_reassign_rpc.support.slices import finished
 
 _IDLE_ROUNDS = 4
 """Rounds without progress after which a balancing plan ends."""
 _MATCHED = 0.2
 """REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
-
-_NOTHING = Load()
 _AIM, _AIM_OF_MANY = 0.8, 0.9
 """Parts of the tolerance: how near to its targets balancing brings a broker. With many partitions a rebalance hits
 what it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the
@@ -94,7 +86,6 @@ class RoundCoordinator:
         self._leading: LeaderRounds | None = None
         self._withdrawal: Withdrawal | None = None
         self._spread: SpreadRounds | None = None
-        self._arrived: dict[int, Load] = {}
         self._copied = 0
         self._inside_racks = False
         self.notes: list[str] = []
@@ -107,15 +98,9 @@ class RoundCoordinator:
         self._typical_size = survey.known_bytes // known if known else 0
         self._survey = survey
         weights = self.options.weights
+        self.notes += size_notes(known, survey.unknown_sizes, survey.partitions, self._typical_size)
         if not known and survey.partitions:
-            self.notes.append("no size is known: replicas are counted instead of bytes")
             weights = msgspec.structs.replace(weights, bytes=0.0)
-        elif survey.unknown_sizes:
-            have = agreeing(survey.unknown_sizes, "have")
-            self.notes.append(
-                f"{survey.unknown_sizes} of {counted(survey.partitions, 'partition')} {have} no known size: "
-                f"the plan assumes {self._typical_size} bytes for each, the mean of the others"
-            )
         self._weights = weights
         self.before = {broker: Load() for broker in self._brokers}
         for broker, load in survey.loads.items():
@@ -131,15 +116,8 @@ class RoundCoordinator:
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
             for broker in sorted(self._remaining)
         }
-        limits = self.options.broker_max
-        held_by_receivers = {broker: self.before[broker] for broker in self._receivers}
-        self.notes += over_limits(held_by_receivers, limits)
-        self._limits = other_limits(self.before, limits)
-        most = limits.get("bytes", {})
-        self._rooms = {
-            one: room_of(self._brokers[one], held.bytes, self._typical_size, self.options.headroom, most.get(one))
-            for one, held in held_by_receivers.items()
-        }
+        self._rooms = SpareRooms(self._brokers, self._receivers, self.before, self._typical_size, self.options)
+        self.notes += self._rooms.notes
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
         )
@@ -219,7 +197,7 @@ class RoundCoordinator:
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 widest = self.options.tolerance * (1 + self._aim()) / 2
-                self._spare = self._within_limits(spare_loads(self.targets, self.loads, widest))
+                self._spare = self._rooms.within_limits(spare_loads(self.targets, self.loads, widest))
                 return True
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in, self.options.effort)
@@ -274,7 +252,7 @@ class RoundCoordinator:
         else:
             by_rack, weights = self._forced.choices(self.loads)
         names = tuple(by_rack)
-        free_bytes = {broker: self._room(broker).for_replicas for broker in self._eligible}
+        free_bytes = {broker: self._rooms.spare(broker).for_replicas for broker in self._eligible}
         choice = BrokerChoice(
             by_rack=by_rack,
             rack_weights=WeightedBrokers.of({turn: weights[name] for turn, name in enumerate(names)}),
@@ -340,7 +318,7 @@ class RoundCoordinator:
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
         if self._spread is not None and self._spreads_now():
             limit = self.options.max_bytes
-            return self._spread.decide(buckets, self._room, -1 if limit < 0 else max(0, limit - self._copied))
+            return self._spread.decide(buckets, self._rooms.spare, -1 if limit < 0 else max(0, limit - self._copied))
         if self._leading is not None:
             return (yield from self._leading.deciding(buckets, proposed))
         if self._search is not None:
@@ -350,24 +328,7 @@ class RoundCoordinator:
             return thresholds_of_returns(buckets, self._spare)
         if self._balances:
             return self._decide_balance(buckets)
-        return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
-
-    def _room(self, broker: int, more: Load = _NOTHING) -> Spare:
-        """What certainly fits beside what the plan has brought, and `more`."""
-        room, came = self._rooms.get(broker), self._arrived.get(broker, _NOTHING)
-        limits = self._limits.get(broker)
-        return Spare(
-            UNBOUNDED if room is None else room.left(came.bytes + more.bytes),
-            None if limits is None else limits.minus(came).minus(more),
-        )
-
-    def _within_limits(self, spare: dict[tuple[int, int], Load]) -> dict[tuple[int, int], Load]:
-        """What comes back to a broker has room there, whatever other limits there are."""
-        for broker in self._limits:
-            left, given = self._room(broker).limits, spare.get((broker, IN))
-            if left is not None and given is not None:
-                spare[broker, IN] = Load._make(map(min, given, left))
-        return spare
+        return (yield from self._forced.deciding(buckets, proposed, self.loads, self._rooms.spare))
 
     def take(self, accepted: AcceptedSums) -> None:
         if self._leading is not None and self._withdrawal is None:
@@ -382,7 +343,7 @@ class RoundCoordinator:
         if is_last and not (self._inside_racks and self._search is not None):
             return  # what is searched inside racks may be followed by more copies
         for broker, load in accepted.arrived.items():
-            self._arrived[broker] = self._arrived.get(broker, _NOTHING).plus(load)
+            self._rooms.bring(broker, load)
             self._copied += load.bytes
         if is_last:
             return
@@ -453,7 +414,7 @@ class RoundCoordinator:
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
         new = self.goal.joining or None
-        thresholds = balance_thresholds(buckets, self.loads, self._cost_of, self._room, new)
+        thresholds = balance_thresholds(buckets, self.loads, self._cost_of, self._rooms.spare, new)
         total_copied = ALL_BUCKETS
         if self.options.max_bytes >= 0:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
@@ -463,7 +424,7 @@ class RoundCoordinator:
         """One partition in so many; 0: the search is not worth its time."""
         if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
             return 0
-        if self.options.effort is Effort.NONE or self._limits:
+        if self.options.effort is Effort.NONE or self._rooms.limits:
             return 0
         partitions = self._survey.partitions
         if partitions <= SMALL:
@@ -477,11 +438,11 @@ class RoundCoordinator:
             {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
             self._weights.by_measure(),
             self.options.tolerance,
-            rooms=self._rooms,
+            rooms=self._rooms.rooms,
             rack_rule=self._rack_rule,
             max_bytes=self.options.max_bytes,
             copied=None if sees_all else self._copied,
-            arrived=None if sees_all else {broker: load.bytes for broker, load in self._arrived.items()},
+            arrived=None if sees_all else {broker: load.bytes for broker, load in self._rooms.arrived.items()},
             keeps_mended=self.goal.mends_racks,
             inside_racks=self._inside_racks,
         )

@@ -8,6 +8,7 @@ rack_weights.py           how often each rack is drawn
 broker_speeds.py          relative speeds
 placing.py                places replicas one by one
 spare_loads.py            what brokers can do without, or with, at the end
+spare_rooms.py            what may still come to each broker
 balance_round.py          a balancing round
 spread_rounds.py          rounds that spread topics
 search_round.py           the last round of a rebalance
