@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -15,6 +16,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.cli.zookeeper_access import given
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
@@ -28,8 +30,8 @@ from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
 HELP = "look whether a server could control a cluster, whether it could migrate to KRaft, or whether brokers may go"
 USAGE = (
-    "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--for-kraft | --without 3,7] [--json]"
-    " [--SETTING VALUE …]"
+    "kafka-reassign-rpc check {--zookeeper-connect HOST:PORT[,…][/CHROOT] | --bootstrap-server HOST:PORT[,…]}"
+    " [--for-kraft | --without 3,7] [--json] [--SETTING VALUE …]"
 )
 DESCRIPTION = """\
 Looks at a cluster before a server controls it: ZooKeeper, its ACLs and its content; each broker; the present
@@ -43,6 +45,9 @@ quotas, ACLs.
 With --without it looks instead whether these brokers may go: which partitions lose their last in-sync replica, fall
 under min.insync.replicas, become under-replicated or lose a rack without them, and whether the other brokers have room
 for what they hold. Of many partitions it counts all, and names the first.
+
+With --bootstrap-server it looks whether a server could be put in front of a cluster in KRaft mode: the login's rights,
+the topic of the state log and whether it can be read, coordinators of transactions, brokers.
 
 Prints a line for each finding: OK, WARNING, or UNSAFE with what to do, and the commands that do it as they can be run.
 """
@@ -111,9 +116,11 @@ def _without(arguments: argparse.Namespace) -> frozenset[int]:
 def run(arguments: argparse.Namespace) -> int:
     without = _without(arguments)
     values = complete_listeners(read_settings(arguments, SETTINGS))
-    if values["zookeeper.connect"] is None:
-        raise UsageError("--zookeeper-connect is needed")
     seconds = timeout_seconds(arguments)
+    if in_kraft_mode(values["zookeeper.connect"], values[BOOTSTRAP]):
+        if without or arguments.for_kraft:
+            raise UsageError("--for-kraft and --without ask about a cluster in ZooKeeper mode")
+        return _shown(arguments, _of_kraft(values, seconds), findings.TO_SERVE, {})
     config = server_config(values)
     if config.sasl is not None:
         asyncio.run(_read(config.sasl))
@@ -131,6 +138,26 @@ def run(arguments: argparse.Namespace) -> int:
             *secret_file_findings.findings(secret_files(values)),
             *asyncio.run(check(config, seconds, _broker_logins(values))),
         ]
+    return _shown(arguments, found, question, more)
+
+
+def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
+    from kafka_reassign_rpc.cli import kraft_operating, kraft_serving  # its client takes a while to import
+    from kafka_reassign_rpc.kraft import fitness
+
+    common = server_config({**values, "listeners": (), "advertised.listeners": None})
+    logging.disable(logging.CRITICAL)
+    kraft_serving.kraft_config(values, common)
+    client = f"check-{values['broker.id']}"
+    at = kraft_operating.reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
+    own, protocol = values["listeners"][0], at.settings.configs.security_protocol
+    lost = kraft_serving.lost_secrecy(own, protocol)
+    return asyncio.run(fitness.check(at.settings, at.configs, values["broker.id"], lost))
+
+
+def _shown(
+    arguments: argparse.Namespace, found: list[findings.Finding], question: findings.Question, more: dict[str, Any]
+) -> int:
     if arguments.json:
         print(msgspec.json.encode({**findings.document(found, question), **more}).decode())  # noqa: T201
     else:

@@ -44,9 +44,9 @@ FRONT_SETTINGS: tuple[Setting, ...] = (
         IMPORT,
         text,
         None,
-        "A file of `kafka-reassign-rpc leave --export`: once this server leads, the moves that waited in ZooKeeper mode"
-        " wait here, and those in flight have their original replicas again. The state log remembers the file, so a"
-        " second import changes nothing.",
+        "A file that `kafka-reassign-rpc leave` keeps with --export: once this server leads, the moves that waited in"
+        " ZooKeeper mode wait here, and those in flight have their original replicas again. The state log"
+        " remembers the file, so a second import changes nothing.",
         group=GROUP,
         metavar="FILE",
     ),

@@ -13,19 +13,20 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
+from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
-from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
+from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
 from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.support.connection_flags import add_command_config
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
@@ -33,7 +34,10 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import AuthFailed, InvalidAcl, NoAuth, TransactionFailed, ZkError
 
 HELP = "bring a cluster to the state in which nothing of kafka-reassign-rpc is left"
-USAGE = "kafka-reassign-rpc leave --zookeeper-connect HOST:PORT[,…][/CHROOT] [--export FILE] [--yes] …"
+USAGE = (
+    "kafka-reassign-rpc leave {--zookeeper-connect HOST:PORT[,…][/CHROOT] | --bootstrap-server HOST:PORT[,…]}"
+    " [--export FILE] [--yes] …"
+)
 DESCRIPTION = """\
 Takes away from a cluster all that is ours: no new move starts, moves in flight end, a stock broker becomes the
 controller once you have stopped the servers, the queue goes, throttles of leases and settings of servers are taken
@@ -42,6 +46,10 @@ deletes nothing of others. Killed at any point, it goes on when it is run again.
 
 --export FILE keeps what a stock controller has no place for: the moves that wait (as a reassignment JSON file), the
 original replicas of moves in flight, the settings, those of self-healing among them, and the history.
+
+With --bootstrap-server it leaves a cluster in KRaft mode: it leads by the state log itself meanwhile, so that no server
+starts a move; what waits never starts, moves in flight end, leases give former values back. The topic of the log stays
+unless --delete-topic is given. It needs the rights of a server, and DELETE on the topic to delete it.
 """
 EPILOG = """\
 exit codes: 0 nothing of ours is left, 1 something is left (standard error says what to do), 2 wrong flags
@@ -56,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--zookeeper-connect",
         metavar="HOST:PORT[,…][/CHROOT]",
-        required=True,
         help="the ZooKeeper of the cluster, with its chroot",
     )
+    add_bootstrap_server(parser, required=False)
     parser.add_argument("--export", metavar="FILE", help="keep what a stock controller has no place for in this file")
     parser.add_argument("--yes", action="store_true", help="take every step without asking")
     parser.add_argument(
@@ -73,7 +81,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="the longest wait for moves, servers and the next controller, each (default: no limit)",
     )
-    add_command_config(parser, "a Java properties file with which --export asks the controller for its history")
+    add_command_config(
+        parser,
+        "a Java properties file with configs of the client: of --bootstrap-server, or with which --export asks the"
+        " controller in ZooKeeper mode for its history",
+    )
+    parser.add_argument(
+        "--delete-topic", action="store_true", help="in KRaft mode: the topic of the state log goes, too"
+    )
+    parser.add_argument(
+        "--bootstrap-controller",
+        metavar="HOST:PORT[,…]",
+        help="in KRaft mode: controllers, which take back throttles of brokers that are dead",
+    )
+    parser.add_argument(
+        "--state-log-lead-ms",
+        metavar="MS",
+        default=4_000,
+        help="in KRaft mode: as the servers have it (default: %(default)s)",
+    )
     parser.add_argument(
         "--without-history", action="store_true", help="--export does without the history that the controller has"
     )
@@ -83,21 +109,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     seconds = timeout_seconds(arguments)
-    connect = checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect)
+    is_kraft = in_kraft_mode(arguments.zookeeper_connect, arguments.bootstrap_server)
+    connect = "" if is_kraft else checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect)
     if arguments.wait_seconds is not None and not arguments.wait_seconds >= 0:
         raise UsageError("--wait-seconds: expected 0 or more")
     if arguments.export and not Path(arguments.export).absolute().parent.is_dir():
         raise UsageError(f"--export: there is no folder {told_path(Path(arguments.export).parent)}")
+    if is_kraft:
+        return _of_kraft(arguments, seconds)
+    if arguments.delete_topic:
+        raise UsageError("--delete-topic: a cluster in ZooKeeper mode has no topic of ours")
     access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
     history = None if arguments.without_history or not arguments.export else _history(arguments, seconds)
-    choices = Choices(
-        say=_say,
-        ask=_agree if arguments.yes else _ask,
-        export=Path(arguments.export) if arguments.export else None,
-        history=history,
-        hand_over=arguments.hand_over,
-        wait_s=arguments.wait_seconds,
-    )
+    choices = _choices(arguments, history)
     logging.disable(logging.CRITICAL)  # the steps say what the log would
     try:
         asyncio.run(_leave(connect, access, seconds, choices))
@@ -109,6 +133,48 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write(
             f"kafka-reassign-rpc leave: interrupted; while {znode_paths.REASSIGN_CANCEL} exists no new move starts; "
             "to go on, run this command again\n"
+        )
+        raise
+    else:
+        return 0
+    return 1
+
+
+def _choices(arguments: argparse.Namespace, history: Callable[[Facts], Awaitable[Any]] | None = None) -> Choices:
+    return Choices(
+        say=_say,
+        ask=_agree if arguments.yes else _ask,
+        export=Path(arguments.export) if arguments.export else None,
+        history=history,
+        hand_over=arguments.hand_over,
+        wait_s=arguments.wait_seconds,
+    )
+
+
+def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
+    from kafka_reassign_rpc.cli.kraft_operating import reached
+    from kafka_reassign_rpc.kraft import leave_cluster
+    from kafka_reassign_rpc.kraft.ports import LookFailed
+    from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
+
+    lead_ms = checked("--state-log-lead-ms", whole(1_000, 60_000), arguments.state_log_lead_ms)
+    at = reached(arguments.bootstrap_server, arguments.command_config, "kafka-reassign-leave", round(seconds * 1000))
+    of_controllers = None
+    if arguments.bootstrap_controller:
+        rest = {name: value for name, value in at.configs.items() if name != "bootstrap_servers"}
+        of_controllers = {**rest, "bootstrap_controllers": arguments.bootstrap_controller.split(",")}
+    cluster = leave_cluster.Cluster(*at, of_controllers, lead_ms / 1000)
+    logging.disable(logging.CRITICAL)  # the steps say what the log would
+    try:
+        asyncio.run(leave_cluster.leave(cluster, _choices(arguments), delete_topic=arguments.delete_topic))
+    except (Stopped, WrongFile) as error:
+        sys.stderr.write(f"kafka-reassign-rpc leave: {error}\n")
+    except (LogError, LookFailed, KafkaError, OSError) as error:
+        sys.stderr.write(f"kafka-reassign-rpc leave: {error}; then run this command again\n")
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "kafka-reassign-rpc leave: interrupted; no new move starts before `kafka-reassign --enable`; to go on, run"
+            " this command again\n"
         )
         raise
     else:

@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
-from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
+from kafka_reassign_rpc.embedded_kraft import NODES, EmbeddedKRaft
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps, file_descriptors
@@ -166,6 +166,8 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
         log.warning("settings that have no effect in front of KRaft: %s", ", ".join(in_vain))
     own = None
     if values[OWN_CLUSTER] == KRAFT:
+        if values["broker.id"] in NODES:
+            raise UsageError(f"--broker-id: {values['broker.id']} is one of the brokers")
         own = EmbeddedKRaft(Path(values["data.dir"]) / "kraft")
         values |= {BOOTSTRAP: own.bootstrap, COMMAND_CONFIG: None}
     common = server_config({**values, "listeners": (), "advertised.listeners": None})

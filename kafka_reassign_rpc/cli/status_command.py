@@ -11,6 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
+from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -22,23 +23,27 @@ from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus
 from kafka_reassign_rpc.security.secret_files import readable
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
-HELP = "say from ZooKeeper who controls a cluster, since when, and what is under way"
+HELP = "say from ZooKeeper, or from the state log, who controls a cluster, since when, and what is under way"
 DESCRIPTION = """\
 Reads from ZooKeeper who the controller is (a stock broker, a kafka-reassign-rpc server or a KRaft controller), where,
 since when and with which epoch; then shows what `kafka-reassign status` shows: problems, moves, brokers. This also
 works while there is no controller, and changes nothing. `kafka-reassign status` asks the nodes, and so knows
 progress, self-healing, history and events, too.
 
+With --bootstrap-server it reads the state log of a cluster in KRaft mode, and the cluster: also while no server leads.
+It needs READ and DESCRIBE on the topic of the log, and DESCRIBE on the cluster.
+
 For a secured ZooKeeper give the files and flags of `serve`: --config, --kafka-config,
 --java-security-auth-login-config and others.
 """
 EPILOG = """\
-exit codes: 0 there is a controller, 1 there is none or ZooKeeper does not answer, 2 wrong flags
+exit codes: 0 there is a controller, 1 there is none, or no answer, 2 wrong flags
 example:    kafka-reassign-rpc status --zookeeper-connect zk1:2181/kafka --json
 """
 
@@ -47,19 +52,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
         "--zookeeper-connect",
-        required=True,
         metavar="HOST:PORT[,…][/CHROOT]",
         help="the ZooKeeper of the cluster, with its chroot",
     )
+    add_bootstrap_server(parser, required=False)
+    add_command_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
     add_access(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    seconds = timeout_seconds(arguments)
+    if in_kraft_mode(arguments.zookeeper_connect, arguments.bootstrap_server):
+        return _of_kraft(arguments, seconds)
+    return _of_zookeeper(arguments, seconds)
+
+
+def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
+    from kafka_reassign_rpc.cli.kraft_operating import reached
+    from kafka_reassign_rpc.client import KafkaError
+    from kafka_reassign_rpc.kraft import standing
+    from kafka_reassign_rpc.kraft.ports import LookFailed
+    from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
+
+    at = reached(arguments.bootstrap_server, arguments.command_config, "kafka-reassign-status", round(seconds * 1000))
+    logging.disable(logging.CRITICAL)
+
+    async def ask() -> ClusterStatus:
+        return await standing.status(await standing.stand(at.settings, at.configs))
+
+    try:
+        status = asyncio.run(ask())
+    except (LogError, LookFailed, KafkaError) as error:
+        return _failed(str(error))
+    return _print(arguments, status)
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"kafka-reassign-rpc status: {why}\n")
+    return 1
+
+
+def _of_zookeeper(arguments: argparse.Namespace, seconds: float) -> int:
     from kafka_reassign_rpc.preflight import read_status  # kafka-python takes a while, and few commands need it
 
-    seconds = timeout_seconds(arguments)
     connect = checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect)
     values = read_settings(arguments, SETTINGS)
     for one in readable(secret_files(values)):
@@ -69,8 +106,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         status = asyncio.run(read_status.from_zookeeper(connect, seconds, access))
     except (ZkError, TimeoutError) as error:
-        sys.stderr.write(f"kafka-reassign-rpc status: {error or f'no answer within {seconds:g} s'}\n")
-        return 1
+        return _failed(str(error) or f"no answer within {seconds:g} s")
+    return _print(arguments, status)
+
+
+def _print(arguments: argparse.Namespace, status: ClusterStatus) -> int:
     if arguments.json:
         print(msgspec.json.encode(document(status)).decode())  # noqa: T201
     else:

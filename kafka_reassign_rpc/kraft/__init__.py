@@ -23,6 +23,9 @@ server_name       how a server is called in its claims
 served_settings   settings of all servers, as clients read and change them
 held_requests     requests wait while no server leads
 kraft_node        this server as the handlers of requests see it
+leave_cluster     takes away what of ours is in a cluster
+fitness           whether a server may be put in front of a cluster
+standing          what the log and the cluster say to somebody who does not lead
 importing         what `leave --export` kept in ZooKeeper mode, for the state log
 kraft_process     one server: its parts, in the order of their start
 term_duties       the loop and what works for it

@@ -1,7 +1,8 @@
 """The state log as the store wants it, once this server has claimed it."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from kafka_reassign_rpc.controller.store import ControllerMoved
@@ -9,6 +10,7 @@ from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.round_records import RoundRecord
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 T = TypeVar("T")
@@ -37,6 +39,19 @@ class ClaimedLog:
 
     async def keep(self) -> None:
         await self._moved(self._log.keep())
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Says that this server leads while the block runs; commits go on behind it. Raises ControllerMoved."""
+        over = asyncio.Event()
+        keeping = asyncio.create_task(self._moved(self._log.keep(over)))
+        try:
+            yield
+        except BaseException:
+            await end(keeping)
+            raise
+        over.set()
+        await keeping
 
     async def snapshot(self, payloads: Sequence[bytes]) -> None:
         who = round_records.encode(RoundRecord(at=now_ms(), server=self._server))

@@ -3,7 +3,7 @@ nobody does."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from kafka_reassign_rpc.kraft import round_records
@@ -67,16 +67,14 @@ class Following:
         begun = await self._end()
         async for record in self._log.follow():
             if record.kind is Kind.CLAIM:
-                self.leader, self._claim = _server(record), record.offset
+                self.leader, self._claim = claimant(record), record.offset
                 self._read.set()
             elif record.kind is Kind.HEARTBEAT and record.offset >= begun:
                 self.heard_at = asyncio.get_running_loop().time()
                 self.on_leader()
-            elif record.kind is Kind.SNAPSHOT:
-                self.intents = Intents()
-                await self._apply(record.payloads, record.offset)
-            elif record.kind is Kind.COMMIT:
-                await self._apply(record.payloads, record.offset)
+            else:
+                self.intents, leader = await after(self.intents, record)
+                self.leader = leader or self.leader
 
     async def _end(self) -> int:
         backoff = Backoff(0.1, 1.0)
@@ -87,14 +85,28 @@ class Following:
                 log.debug("the state log cannot be read yet: %s", error)
                 await backoff.sleep()
 
-    async def _apply(self, payloads: Sequence[bytes], offset: int) -> None:
-        """Raises LogRefused."""
-        pace = Pace()
-        for payload in payloads:
-            round_ = await _decoded(payload)
-            self.leader = round_.server or self.leader
-            for _ in self.intents.apply(round_, offset):
-                await pace.rest()
+
+async def after(intents: Intents, record: LogRecord) -> tuple[Intents, str]:
+    """The intents with this record, and the server that leads by a snapshot: "" if it is none. Raises LogRefused."""
+    leader, pace = "", Pace()
+    if record.kind is Kind.SNAPSHOT:
+        intents = Intents()
+    for payload in record.payloads if record.kind in (Kind.SNAPSHOT, Kind.COMMIT) else ():
+        round_ = await _decoded(payload)
+        leader = round_.server or leader
+        for _ in intents.apply(round_, record.offset):
+            await pace.rest()
+    return intents, leader
+
+
+def claimant(record: LogRecord) -> str:
+    """Who claims by this record."""
+    try:
+        found = decode_document(record.payloads[0], Claim)
+    except BadRecord:
+        return ""
+    assert isinstance(found, Claim)
+    return found.server
 
 
 async def _first(work: Coroutine[Any, Any, None], following: asyncio.Task[None]) -> None:
@@ -117,12 +129,3 @@ async def _decoded(payload: bytes) -> RoundRecord:
         return await asyncio.to_thread(round_records.decode, payload)
     except BadRound as error:
         raise LogRefused(f"the state log has what this release cannot read: {error}") from error
-
-
-def _server(record: LogRecord) -> str:
-    try:
-        found = decode_document(record.payloads[0], Claim)
-    except BadRecord:
-        return ""
-    assert isinstance(found, Claim)
-    return found.server

@@ -58,7 +58,7 @@ def read(path: Path, cluster_id: str) -> ToImport:
     """Blocks. Raises WrongFile, with one line."""
     file = kept_file.load(path, cluster_id)
     if file.is_new:
-        raise WrongFile(f"there is no file {path}: give what `kafka-reassign-rpc leave --export` has written")
+        raise WrongFile(f"there is no file {path}: give what `kafka-reassign-rpc leave` keeps with --export")
     kept = file.kept
     waiting = kept_file.waiting(kept)
     for topic, index in waiting:

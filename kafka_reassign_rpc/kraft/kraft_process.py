@@ -220,16 +220,15 @@ class KRaftProcess:
         if asked.digest in intents.imported:
             log.info("%s was taken in before, and changes nothing", asked.path)
             return
-        keeping = asyncio.create_task(claimed.keep())
-        try:
+        async with claimed.kept():
             look = await look_until_answered(partial(self._upstream_cluster.assignments, asked.topics))
             record, text = importing.imported(asked, look, intents, now_ms())
             pieces = await asyncio.to_thread(lambda: [*round_records.documents(record)])
-            offset = await claimed.commit([data for _, data in pieces])
-        except ValueError:
-            raise LogRefused(f"{asked.path} has more than one commit of the state log can have: divide it") from None
-        finally:
-            await end(keeping)
+            try:
+                offset = await claimed.commit([data for _, data in pieces])
+            except ValueError:
+                what = f"{asked.path} has more than one commit of the state log can have: divide it"
+                raise LogRefused(what) from None
         pace = Pace()
         for piece, _ in pieces:
             for _ in intents.apply(piece, offset):

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
 from kafka_reassign_rpc.support.files import read_bounded
@@ -131,6 +134,30 @@ def with_facts(kept: Kept, facts: Facts) -> Kept:
     )
 
 
+def with_moves(
+    kept: Kept,
+    found: Mapping[StoredName, WaitingMove],
+    started: Mapping[TopicPartition, MoveRecord],
+    settings: Mapping[str, str],
+) -> Kept:
+    """What waits, moves and is set in front of KRaft. Settings that a run has kept before are those of before it."""
+    moves = {**waiting(kept), **found}
+    in_flight = [
+        {"topic": name.topic, "partition": name.partition, **_record_fields(move)} for name, move in started.items()
+    ]
+    return replace(
+        kept,
+        partitions=[
+            _wanted(name, move, move.terms.expected or move.origin or ())
+            for name, move in moves.items()
+            if move.may_start
+        ],
+        queue=_queue(moves),
+        originals=Moves(partitions=_merged(kept.originals.partitions, in_flight)),
+        settings={**settings, **kept.settings},
+    )
+
+
 def _waiting(facts: Facts) -> Iterable[tuple[StoredName, WaitingMove]]:
     cluster = facts.state.cluster
     for name, move in cluster.queue.first(len(cluster.queue)):
@@ -157,7 +184,10 @@ def _entry(cluster: Cluster, name: StoredName, move: WaitingMove) -> dict[str, A
     """With the replicas from which it was meant, for `--expect-current`."""
     partition = cluster.get(*name)
     now = () if partition is None else origin_of(partition)
-    expected = move.terms.expected or move.origin or now
+    return _wanted(name, move, move.terms.expected or move.origin or now)
+
+
+def _wanted(name: StoredName, move: WaitingMove, expected: tuple[int, ...]) -> dict[str, Any]:
     return {
         "topic": name[0],
         "partition": name[1],
@@ -171,9 +201,15 @@ def _in_flight(cluster: Cluster) -> Iterable[dict[str, Any]]:
         for index in indexes:
             partition = cluster.get(topic, index)
             if partition is not None and partition.move is not None:
-                record = msgspec.json.decode(encode_move_record(partition.move), type=dict[str, Any])
-                more = {key: value for key, value in record.items() if key not in ("version", "original_replicas")}
-                yield {"topic": topic, "partition": index, "replicas": list(partition.original), **more}
+                fields = _record_fields(partition.move)
+                yield {"topic": topic, "partition": index, **fields, "replicas": list(partition.original)}
+
+
+def _record_fields(move: MoveRecord) -> dict[str, Any]:
+    """`replicas` are the original ones."""
+    record = msgspec.json.decode(encode_move_record(move), type=dict[str, Any])
+    original = record.pop("original_replicas")
+    return {"replicas": original, **{key: value for key, value in record.items() if key != "version"}}
 
 
 def _configs_of_servers(facts: Facts) -> dict[str, dict[str, str]]:

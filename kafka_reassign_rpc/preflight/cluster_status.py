@@ -31,13 +31,13 @@ class StatusParts(NamedTuple):
 class ClusterStatus(NamedTuple):
     """controller   None: there is none
     seen         the status document
-    deleting     topics marked for deletion
+    deleting     topics marked for deletion; None: nothing says so
     hint         why there may be more than this shows
     """
 
     controller: ControllerStatus | None
     seen: StatusParts
-    deleting: int
+    deleting: int | None
     hint: str | None
 
 
@@ -49,7 +49,7 @@ def utc(milliseconds: int) -> str:
 
 
 def notes(status: ClusterStatus) -> list[str]:
-    found = [f"topics in deletion: {status.deleting}"]
+    found = [] if status.deleting is None else [f"topics in deletion: {status.deleting}"]
     return found if status.hint is None else [*found, f"note: {status.hint}"]
 
 

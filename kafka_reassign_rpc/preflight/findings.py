@@ -75,6 +75,7 @@ class Question(NamedTuple):
 
 
 TO_CONTROL = Question("safe", "for a kafka-reassign-rpc server to control this cluster")
+TO_SERVE = Question("safe", "for a kafka-reassign-rpc server to be put in front of this cluster")
 TO_LEAVE = Question("may_go", "for these brokers to go")
 TO_MIGRATE = Question("ready", "to begin the migration of this cluster to KRaft")
 

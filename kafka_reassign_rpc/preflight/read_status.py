@@ -81,16 +81,21 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
         controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
         view = ServerView(None, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
         return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
-    health, counts, at = PartitionHealth(), no_counts(), now_ms()
-    run_through(health.update(cluster))
-    run_through(count_replicas(cluster, counts))
-    term = TermView(cluster, ProgressTracker(float("inf")), health.now, None)
     owner = None if now.owner is None else known(now.owner.id)
     is_empty = not cluster.brokers and not cluster.topics
     of_owner = "watch" if owner in cluster.brokers else "controller"  # a stock controller does not know our rules
     role, reason = (of_owner, "") if owner is not None else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
     controller = ControllerView(owner, now.epoch, now.since_ms)
-    view = ServerView(owner, cluster_id or "", role, reason, controller, cluster.brokers, term)
+    return parts_of(cluster, cluster_id or "", controller, role, reason)
+
+
+def parts_of(cluster: Cluster, cluster_id: str, controller: ControllerView, role: str, reason: str) -> StatusParts:
+    """As the store of the cluster has it. `role` and `reason`: see `ServerView`."""
+    health, counts, at = PartitionHealth(), no_counts(), now_ms()
+    run_through(health.update(cluster))
+    run_through(count_replicas(cluster, counts))
+    term = TermView(cluster, ProgressTracker(float("inf")), health.now, None)
+    view = ServerView(controller.id, cluster_id, role, reason, controller, cluster.brokers, term)
     selection = finished(select_moves(term, MoveFilter()))
     return StatusParts(
         status_of(view, at=at, version="", full=True),

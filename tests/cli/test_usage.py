@@ -59,6 +59,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 ANY = ("--zookeeper-connect", "127.0.0.1:1")
 FLEET = ("fleet", *ANY, "--broker-ids", "1")
+IN_KRAFT = ("--bootstrap-server", "127.0.0.1:1")
 KRAFT = ("serve", "--bootstrap-server", "127.0.0.1:1")
 TWO = "PLAINTEXT://127.0.0.1:9192,SSL://127.0.0.1:9193"
 PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
@@ -119,8 +120,17 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("check", *ANY, "--timeout-ms", "0"), "--timeout-ms: expected a whole number from 1 to"),
         (("check", *ANY, "--broker-id", "x"), "--broker-id: expected a whole number"),
         (("check", *ANY, "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
-        (("status",), "the following arguments are required: --zookeeper-connect"),
-        (("status", *ANY, "--bootstrap-server", "h:1"), "unrecognized arguments: --bootstrap-server"),
+        (("check", *IN_KRAFT, "--for-kraft"), "--for-kraft and --without ask about a cluster in ZooKeeper mode"),
+        (("check", *ANY, *IN_KRAFT), "a cluster is in one mode, so give one of them"),
+        (("status",), "--zookeeper-connect is needed, or --bootstrap-server for a cluster in KRaft mode"),
+        (("status", *ANY, *IN_KRAFT), "a cluster is in one mode, so give one of them"),
+        (("leave",), "--zookeeper-connect is needed, or --bootstrap-server for a cluster in KRaft mode"),
+        (("leave", *ANY, "--delete-topic"), "--delete-topic: a cluster in ZooKeeper mode has no topic of ours"),
+        (("leave", *IN_KRAFT, "--state-log-lead-ms", "5"), "--state-log-lead-ms: expected a whole number from 1000"),
+        (("serve", "--own-cluster", "redpanda"), "--own-cluster: expected one of zookeeper, kraft"),
+        (("serve", *ANY, "--own-cluster", "kraft"), "--own-cluster: it is for a server that is given no cluster"),
+        (("serve", "--own-cluster", "kraft", "--broker-id", "3"), "--broker-id: 3 is one of the brokers"),
+        (("serve", *ANY, "--import", "left.json"), "import is for a cluster in KRaft mode"),
         (("check", *ANY, "--timout-mz", "5"), "unrecognized arguments: --timout-mz 5 (is --timeout-ms meant?)"),
         (("status", "--zookeeper-connect", "h:port"), "--zookeeper-connect: "),
         (("status", *ANY, "--timeout-ms", "1.5"), "--timeout-ms: expected a whole number"),

@@ -257,14 +257,76 @@ async def test_kr_5_once_the_state_topic_is_deleted_nothing_is_told_until_somebo
     assert await server.stop() == 0
     with pytest.raises(NotReady, match=f"the topic {STATE_TOPIC} is gone, and servers have led by it") as refused:
         await service.start(1_003)
-    created = re.search("kafka-topics.sh (.*)", str(refused.value))
-    assert created is not None
-    with Tools(VERSION) as tools:
-        made = await tools.run("topics", "--bootstrap-server", service.cluster.bootstrap, *created[1].split())
-        assert made.code == 0, made
+    await _create_as_told(service, str(refused.value))
     again = await service.start(1_004)
     async with client_of(again) as client:
         assert await client.alter_partition_reassignments({TopicPartition(topic, 0): (2, 1)}) == {(topic, 0): None}
+
+
+async def _create_as_told(service: Service, text: str) -> None:
+    command = re.search("kafka-topics.sh (.*)", text)
+    assert command is not None
+    with Tools(VERSION) as tools:
+        made = await tools.run("topics", "--bootstrap-server", service.cluster.bootstrap, *command[1].split())
+        assert made.code == 0, made
+
+
+async def test_kr_11_leave_ends_what_moves_withdraws_what_waits_gives_throttles_back_and_deletes_the_log_when_told(
+    service: Service,
+) -> None:
+    [topic] = await service.cluster.create({"left": [[1, 2]] * 3}, records=100)
+    names = [TopicPartition(topic, index) for index in range(3)]
+    terms = MoveTerms((3, 2), route=QUEUE, reason="a new broker", throttle=5_000)
+    server = await service.start(1_000, "--partition-reassignments-max-per-cluster", "1")
+    async with client_of(server) as client:
+        assert await client.alter_partition_reassignments(dict.fromkeys(names, terms)) == dict.fromkeys(names)
+
+    async def is_throttled() -> bool:
+        return bool(await service.moving()) and bool(await service.throttles(topic))
+
+    await eventually(is_throttled)
+    to = ("--bootstrap-server", service.cluster.bootstrap)
+    status = await output_of(CLI, ("status", *to, "--json"))
+    assert (status.code, status.err) == (0, "")
+    assert status.document["controller"]["id"] == 1_000
+    assert {one["partition"] for one in status.document["moves"] if one["topic"] == topic} == {0, 1, 2}
+    assert status.document["waiting"] >= 2
+    checked = await output_of(CLI, ("check", *to, "--broker-id", "1001", "--json"))
+    assert (checked.code, checked.document["safe"]) == (0, True), checked
+    file = service.folder / "left.json"
+    leave = ("leave", *to, "--state-log-lead-ms", str(round(LEAD_S * 1_000)), "--yes")
+    ended = await output_of(CLI, (*leave, "--export", str(file), "--delete-topic"))
+    assert (ended.code, ended.err) == (0, ""), ended
+    assert ended.lines[-1] == "Nothing of kafka-reassign-rpc is left in this cluster."
+    assert await service.throttles(topic) == []
+    assert not {name for name in await service.moving() if name.topic == topic}
+    left = [index for index, replicas in (await service.replicas(topic)).items() if replicas == (1, 2)]
+    kept = [one["partition"] for one in json.loads(file.read_text())["partitions"] if one["topic"] == topic]
+    assert left, "what waited has not begun"
+    assert kept == left, "what moved has ended"
+    again = await output_of(CLI, leave)
+    assert (again.code, again.lines) == (0, [ended.lines[-1]])
+    await eventually(lambda: "until it is started again, this server decides nothing" in server.log)
+    assert await server.stop() == 0
+
+    unfit = await output_of(CLI, ("check", *to, "--broker-id", "1001"))
+    assert unfit.code == 1
+    await _create_as_told(service, unfit.out)
+    await service.start(1_002, "--import", str(file))
+
+    async def has_moved() -> bool:
+        return await service.replicas(topic) == dict.fromkeys(range(3), (3, 2))
+
+    await eventually(has_moved, within=90)
+
+
+async def test_kr_11_check_says_which_rights_a_login_lacks(service: Service) -> None:
+    config = _login_of_guest(service)
+    to = ("--bootstrap-server", f"127.0.0.1:{service.cluster.secured[1]}", "--command-config", config)
+    checked = await output_of(CLI, ("check", *to, "--listeners", "SASL_PLAINTEXT://127.0.0.1:0"))
+    assert checked.code == 1
+    assert "lacks ALTER, ALTER_CONFIGS, DESCRIBE, DESCRIBE_CONFIGS on the cluster" in checked.out
+    assert checked.lines[-1] == "It is NOT safe for a kafka-reassign-rpc server to be put in front of this cluster."
 
 
 async def test_kr_11_what_leave_kept_in_zookeeper_mode_is_taken_in_once(service: Service) -> None:
@@ -294,13 +356,18 @@ async def test_kr_11_what_leave_kept_in_zookeeper_mode_is_taken_in_once(service:
 
 
 async def test_kr_9_a_login_without_the_rights_of_the_service_ends_its_start_with_one_line(service: Service) -> None:
-    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="guest" password="guest-secret";'
-    config = service.folder / "client.properties"
-    config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    config = _login_of_guest(service)
     with pytest.raises(NotReady, match="lacks ALTER, ALTER_CONFIGS, DESCRIBE, DESCRIBE_CONFIGS on the cluster"):
         await service.started.start(
             "guest",
             *("serve", "--bootstrap-server", f"127.0.0.1:{service.cluster.secured[1]}"),
-            *("--command-config", str(config), "--listeners", "SASL_PLAINTEXT://127.0.0.1:0"),
+            *("--command-config", config, "--listeners", "SASL_PLAINTEXT://127.0.0.1:0"),
             *("--data-dir", str(service.folder)),
         )
+
+
+def _login_of_guest(service: Service) -> str:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="guest" password="guest-secret";'
+    config = service.folder / "guest.properties"
+    config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    return str(config)

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavail
 from kafka_reassign_rpc.kraft.state_log.log_format import LEAST_ROOM
 from kafka_reassign_rpc.protocol.messages import (
     CreateTopicsRequest,
+    DeleteTopicsRequest,
     DescribeQuorumRequest,
     DescribeTransactionsRequest,
     FindCoordinatorRequest,
@@ -44,8 +45,9 @@ _DEFAULTS = {
 }
 """Kafka's, where a broker tells none."""
 _TRANSACTIONAL_ID = 1
-_ALREADY_EXISTS, _UNKNOWN = 36, 3
+_ALREADY_EXISTS, _UNKNOWN, _UNKNOWN_ID = 36, 3, 100
 _NO_COORDINATOR_YET = frozenset({14, 15, 16})
+_OF_COORDINATORS = "__transaction_state"
 _NEVER_USED = 105
 """TRANSACTIONAL_ID_NOT_FOUND"""
 
@@ -122,6 +124,11 @@ async def _find(router: RequestRouter, topic: str) -> _Found | None:
     )
 
 
+async def is_there(router: RequestRouter, topic: str) -> bool:
+    """Raises LogRefused, LogUnavailable."""
+    return await _find(router, topic) is not None
+
+
 async def found(router: RequestRouter, topic: str) -> Topic:
     """Raises LogRefused where there is none. For reading: `room` is Kafka's default."""
     one = await _find(router, topic)
@@ -132,38 +139,94 @@ async def found(router: RequestRouter, topic: str) -> Topic:
 
 async def found_or_created(router: RequestRouter, topic: str) -> Topic:
     """Raises LogRefused, LogUnavailable; KafkaError if nobody answers."""
-    await _require_kraft(router)
+    await require_kraft(router)
     found = await _find(router, topic)
     if found is None:
         await _require_coordinator(router, topic)
-        if await _was_deleted(router, topic):
-            raise LogRefused(
-                f"the topic {topic} is gone, and servers have led by it in the last week: what waited, original orders"
-                " and former values of throttles are lost. Look for throttles that are left; to begin an empty log,"
-                f" create it: {command(topic, await _replicas(router))}"
-            )
+        await _require_not_deleted(router, topic)
         await _create(router, topic)
     found = await _known(router, topic)
-    if found.partitions != 1:
-        has = counted(found.partitions, "partition")
-        raise LogRefused(f"the topic {topic} has {has}, and a state log has one: name another")
+    _require_one_partition(topic, found)
     told = await _told(router, topic)
     await _mend(router, topic, changes_of(told, found.replicas))
-    if found.replicas < REPLICAS and len(await describe_cluster(router)) >= REPLICAS:
-        log.warning(
-            "the topic %s has %s, and not %d: a lost broker can lose decisions; add replicas",
-            topic,
-            counted(found.replicas, "replica"),
-            REPLICAS,
-        )
-    room = room_of(told)
-    if room < LEAST_ROOM:
-        raise LogRefused(f"the topic {topic} has {ROOM}={room}: a state log needs at least {LEAST_ROOM}")
+    if few := await _few_replicas(router, topic, found):
+        log.warning("%s", few)
+    room = _room(topic, told)
     await _require_coordinator(router, topic)
     return Topic(found.id, room)
 
 
-async def _require_kraft(router: RequestRouter) -> None:
+async def examined(router: RequestRouter, topic: str) -> list[str]:
+    """What a server would change or warn of at its start, which this does not. Raises LogRefused for what would end its
+    start, LogUnavailable; KafkaError if nobody answers.
+    """
+    await require_kraft(router)
+    found = await _find(router, topic)
+    if await _find(router, _OF_COORDINATORS) is not None:  # to ask for a coordinator creates it
+        await _require_coordinator(router, topic)
+        if found is None:
+            await _require_not_deleted(router, topic)
+    if found is None:
+        await _create(router, topic, only_tries=True)
+        return [
+            f"the topic {topic} is not there: a server creates it, with {counted(await _replicas(router), 'replica')}"
+        ]
+    _require_one_partition(topic, found)
+    told = await _told(router, topic)
+    _room(topic, told)
+    changes = changes_of(told, found.replicas)
+    _require_not_compacted(topic, changes)
+    few = await _few_replicas(router, topic, found)
+    return [
+        *([few] if few else []),
+        *([f"a server changes settings of {topic}: {_listed(changes)}"] if changes else []),
+    ]
+
+
+def _require_one_partition(topic: str, found: _Found) -> None:
+    if found.partitions != 1:
+        has = counted(found.partitions, "partition")
+        raise LogRefused(f"the topic {topic} has {has}, and a state log has one: name another")
+
+
+async def _few_replicas(router: RequestRouter, topic: str, found: _Found) -> str:
+    """ "" if there are enough."""
+    if found.replicas >= REPLICAS or len(await describe_cluster(router)) < REPLICAS:
+        return ""
+    has = counted(found.replicas, "replica")
+    return f"the topic {topic} has {has}, and not {REPLICAS}: a lost broker can lose decisions; add replicas"
+
+
+def _room(topic: str, told: Iterable[Config]) -> int:
+    room = room_of(told)
+    if room < LEAST_ROOM:
+        raise LogRefused(f"the topic {topic} has {ROOM}={room}: a state log needs at least {LEAST_ROOM}")
+    return room
+
+
+async def delete(router: RequestRouter, topic: str) -> None:
+    """By its id. Raises LogRefused, LogUnavailable; KafkaError."""
+    found = await _find(router, topic)
+    if found is None:
+        return
+    one = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=found.id)
+    request = DeleteTopicsRequest(topics=[one], timeout_ms=router.timeout_ms)
+    (deleted,) = (await router.ask_any(lambda _: request, DeleteTopicsRequest, changes=True)).responses
+    if deleted.error_code not in (0, _UNKNOWN, _UNKNOWN_ID):
+        why = deleted.error_message or f"error {deleted.error_code}"
+        raise LogRefused(f"the topic {topic} cannot be deleted ({why}): kafka-topics.sh --delete --topic {topic}")
+
+
+async def _require_not_deleted(router: RequestRouter, topic: str) -> None:
+    if await _was_deleted(router, topic):
+        raise LogRefused(
+            f"the topic {topic} is gone, and servers have led by it in the last week: what waited, original orders"
+            " and former values of throttles are lost. Look for throttles that are left; to begin an empty log,"
+            f" create it: {command(topic, await _replicas(router))}"
+        )
+
+
+async def require_kraft(router: RequestRouter) -> None:
     request = DescribeQuorumRequest(topics=[])
     try:
         await router.ask_any(lambda _: request, DescribeQuorumRequest)
@@ -199,18 +262,18 @@ async def _replicas(router: RequestRouter) -> int:
     return min(REPLICAS, len(await describe_cluster(router)))
 
 
-async def _create(router: RequestRouter, topic: str) -> None:
+async def _create(router: RequestRouter, topic: str, *, only_tries: bool = False) -> None:
     replicas = await _replicas(router)
     creatable = CreateTopicsRequest.CreatableTopic
     configs = [creatable.CreatableTopicConfig(name=name, value=value) for name, value in settings_for(replicas).items()]
     one = creatable(name=topic, num_partitions=1, replication_factor=replicas, assignments=[], configs=configs)
-    request = CreateTopicsRequest(topics=[one], timeout_ms=router.timeout_ms, validate_only=False)
+    request = CreateTopicsRequest(topics=[one], timeout_ms=router.timeout_ms, validate_only=only_tries)
     answer = await router.ask_any(lambda _: request, CreateTopicsRequest, changes=True)
     (made,) = answer.topics
     if made.error_code and made.error_code != _ALREADY_EXISTS:
         why = made.error_message or f"error {made.error_code}"
         raise LogRefused(f"the topic {topic} cannot be created ({why}): {command(topic, replicas)}")
-    if not made.error_code:
+    if not made.error_code and not only_tries:
         log.info("created the topic %s with %s for the state log", topic, counted(replicas, "replica"))
 
 
@@ -242,19 +305,27 @@ async def _mend(router: RequestRouter, topic: str, changes: Mapping[str, tuple[s
     """A compacted topic has lost records, and is refused."""
     if not changes:
         return
-    if "compact" in changes.get("cleanup.policy", ("", ""))[0]:
-        raise LogRefused(
-            f"the topic {topic} is compacted (cleanup.policy={changes['cleanup.policy'][0]}), which loses decisions:"
-            " delete it or name another one"
-        )
+    _require_not_compacted(topic, changes)
     values = {name: value for name, (_, value) in changes.items()}
     (error,) = (await change_configs(router, {(TOPIC, topic): dict(values)})).values()
-    listed = ", ".join(f"{name}={value} (it was {before})" for name, (before, value) in changes.items())
+    listed = _listed(changes)
     if error is not None:
         raise LogRefused(
             f"the topic {topic} could lose decisions and its settings cannot be changed ({error.message}): set {listed}"
         )
     log.warning("changed settings of the topic %s, with which it could lose decisions: %s", topic, listed)
+
+
+def _require_not_compacted(topic: str, changes: Mapping[str, tuple[str, str]]) -> None:
+    if "compact" in changes.get("cleanup.policy", ("", ""))[0]:
+        raise LogRefused(
+            f"the topic {topic} is compacted (cleanup.policy={changes['cleanup.policy'][0]}), which loses decisions:"
+            " delete it or name another one"
+        )
+
+
+def _listed(changes: Mapping[str, tuple[str, str]]) -> str:
+    return ", ".join(f"{name}={value} (it was {before})" for name, (before, value) in changes.items())
 
 
 async def _require_coordinator(router: RequestRouter, topic: str) -> None:

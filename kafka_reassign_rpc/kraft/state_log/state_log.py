@@ -1,6 +1,7 @@
 """One server's side of the state log: it claims a term, commits, and says that it lives; or it follows, and waits."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -277,13 +278,15 @@ class StateLog:
         except (Unreachable, LogUnavailable, LogRefused) as error:
             log.warning("records of the state log that a snapshot has replaced stay until the next one: %s", error)
 
-    async def keep(self) -> None:
-        """Says that this server leads, until it is cancelled. Raises Fenced, LogLost."""
-        loop = asyncio.get_running_loop()
-        while True:
+    async def keep(self, over: asyncio.Event | None = None) -> None:
+        """Says that this server leads, until it is cancelled, or between two records once it is `over`: a record that
+        is cancelled is in doubt. Raises Fenced, LogLost."""
+        loop, over = asyncio.get_running_loop(), over or asyncio.Event()
+        while not over.is_set():
             due_s = self.acknowledged_at + self._lead_s / BEATS - loop.time()
             if due_s > 0:
-                await asyncio.sleep(due_s)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), due_s)
                 continue
             async with self._leading() as writer:
                 if loop.time() - writer.renewed_at > RENEW_S and await writer.renew_within(self._lead_s / BEATS):
