@@ -41,17 +41,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @dataclass(frozen=True)
 class RanLines:
-    """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT. `failed`: the end of what
-    pytest has printed if a test fails, else "".
+    """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT.
+
+    failed   tests that do not pass: they are in nothing else
     """
 
     lines: Mapping[str, Mapping[int, frozenset[str]]]
     seconds: Mapping[str, float]
-    failed: str = ""
+    failed: frozenset[str] = frozenset()
 
     @classmethod
     def found(cls, root: Path, files: Sequence[str], arguments: Sequence[str]) -> Self:
-        """Runs the tests that `arguments` of pytest choose, in the repository at `root`, by two processes."""
+        """Runs the tests that `arguments` of pytest choose, in the repository at `root`, by two processes. Raises
+        RuntimeError if pytest cannot run.
+        """
         data, costs, settings = root / ".ran", root / ".costs", root / ".ran-settings"
         settings.write_text(_SETTINGS.format(data=data, files="\n  ".join(["", *(str(root / file) for file in files)])))
         coverage = [sys.executable, "-m", "coverage"]
@@ -59,12 +62,14 @@ class RanLines:
         run += ["-p", "tests.ran_lines", "--numprocesses=2", "--dist=loadfile", f"--costs={costs}", *arguments]
         surroundings = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(run, cwd=root, env=surroundings, capture_output=True, text=True, check=False)
-        if done.returncode:
-            return cls({}, {}, done.stdout[-2000:] + done.stderr[-2000:])
+        if done.returncode not in (0, 1):
+            raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+        failed = failed_tests(done.stdout)
         combine = [*coverage, "combine", f"--rcfile={settings}", "--quiet"]
         subprocess.run(combine, cwd=root, env=surroundings, capture_output=True, check=True)
         rows = map(json.loads, costs.read_text().splitlines())
-        return cls(_read(root, data), {row["test"]: row["clock_s"] for row in rows})
+        seconds = {row["test"]: row["clock_s"] for row in rows if row["test"] not in failed}
+        return cls(_read(root, data), seconds, frozenset(failed))
 
     def by_tests(self, file: str, lines: Iterable[int]) -> set[str]:
         """The tests that run one of the lines."""
@@ -76,6 +81,12 @@ class RanLines:
     def _of(self, file: str, lines: Iterable[int]) -> set[str]:
         known = self.lines.get(file, {})
         return {test for line in lines for test in known.get(line, ())}
+
+
+def failed_tests(printed: str) -> list[str]:
+    """As pytest's summary names them, the first that failed first."""
+    lines = [line for line in printed.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return [line.split(" ", 1)[1].split(" - ")[0] for line in lines]
 
 
 def _read(root: Path, data: Path) -> dict[str, dict[int, frozenset[str]]]:

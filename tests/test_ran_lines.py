@@ -4,6 +4,8 @@ from pathlib import Path
 from shutil import copy
 from textwrap import dedent
 
+import pytest
+
 from tests.ran_lines import RanLines
 
 HERE = Path(__file__).parent
@@ -41,7 +43,7 @@ def repository(root: Path, tests: str) -> Path:
 
 def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(tmp_path: Path) -> None:
     ran = RanLines.found(repository(tmp_path, TESTS), ["code_under_test.py"], ["tests"])
-    assert ran.failed == ""
+    assert ran.failed == set()
     first, second = "tests/test_it.py::test_first", "tests/test_it.py::test_second"
     assert ran.seconds.keys() == {first, second}
     by_line = {line: ran.by_tests("code_under_test.py", [line]) for line in (2, 4, 5, 6, 7)}
@@ -50,6 +52,12 @@ def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(tmp_path: Pa
     assert [ran.at_import("code_under_test.py", [line]) for line in (2, 5, 7)] == [True, False, False]
 
 
-def test_unchanged_code_whose_tests_fail_says_so(tmp_path: Path) -> None:
+def test_a_test_that_fails_is_named_and_runs_no_line(tmp_path: Path) -> None:
     ran = RanLines.found(repository(tmp_path, TESTS.replace("== 2", "== 3")), ["code_under_test.py"], ["tests"])
-    assert "test_second" in ran.failed
+    assert ran.failed == {"tests/test_it.py::test_second"}
+    assert ran.seconds.keys() == ran.by_tests("code_under_test.py", [4]) == {"tests/test_it.py::test_first"}
+
+
+def test_a_run_that_pytest_cannot_do_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="no tests ran"):
+        RanLines.found(repository(tmp_path, TESTS), ["code_under_test.py"], ["tests/no_such_test.py"])
