@@ -12,12 +12,15 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampl
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
-from kafka_reassign_rpc.core.state.partition import HEAL
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.look_facts import TopicsSeen
@@ -375,3 +378,12 @@ async def test_46_5_a_broker_that_dies_with_the_rates_of_a_repair_has_them_no_mo
         await eventually(lambda: not loop.cluster.moving)
     texts = [one.message for one in caplog.records if "cannot be read" in one.message]
     assert sorted(set(texts)) == sorted(texts), "each is said once"
+
+
+def test_kr_10_a_replica_that_an_old_answer_shows_after_its_repair_is_not_lost_again() -> None:
+    repair = MoveRecord(MoveTerms((4, 2), HEAL, "heal broker 3"), (4, 3), phase=Phase.MOVING)
+    losses = LostReplicas(Cluster(brokers={one: Broker(one, -1, ()) for one in (1, 2, 4)}))
+    losses.count(Partition((4, 2, 3), isr=(4, 2), leader=4, move=repair))
+    assert (losses.replicas, losses.brokers) == ({}, frozenset())
+    losses.count(Partition((4, 2, 3), isr=(4, 2), leader=4))
+    assert losses.replicas == {3: 1}

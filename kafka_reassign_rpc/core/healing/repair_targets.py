@@ -9,7 +9,7 @@ from typing import TypeGuard
 from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, Partition, Phase
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import plural
 
@@ -55,6 +55,10 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     """
     if queued is not None and queued.terms.route == HEAL:
         return queued.terms.target
+    if partition.move is not None and partition.move.phase is Phase.MOVING and not partition.is_moving:
+        return (
+            partition.move.terms.target
+        )  # in front of KRaft: one look shows that it has ended, maybe by an old answer
     return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
 
 
