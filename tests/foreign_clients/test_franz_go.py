@@ -6,8 +6,9 @@ import json
 import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, UnknownTopicOrPartition
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
+from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY
 from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import Difference
@@ -35,6 +36,24 @@ async def test_sv_2_franz_go_takes_no_notice_of_vendor_keys_and_tags(clusters: C
             "", "delete what never was", "[1]", "", UnknownTopicOrPartition.default_message, "we say it in words"
         ),
         Difference("", "a move has tags", "", False, True, "the identity of the move"),
+        in_front=(
+            Difference("", "vendor keys", "", [], sorted(MOVES_APIS.keys() & {*_VENDOR_KEYS}), "ours"),
+            Difference("", "a move has tags", "", False, True, "the identity of the move"),
+            *(
+                Difference("", label, f"[{index}][1][1]", stock, ours, "our words")
+                for label, index, stock, ours in (
+                    (
+                        "mixed",
+                        1,
+                        "The manual partition assignment includes broker 99, but no such broker is registered.",
+                        "Replica assignment has brokers that are not alive. Replica list: ArrayBuffer(99)",
+                    ),
+                    ("mixed", 2, "Unable to find partition franz-go:9.", "The partition does not exist."),
+                    ("unknown topic", 0, "Unable to find a topic named never-was.", "The partition does not exist."),
+                    ("cancel again", 0, "", NoReassignmentInProgress.default_message),
+                )
+            ),
+        ),
     )
 
 

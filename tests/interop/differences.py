@@ -244,7 +244,6 @@ IN_FRONT_OF_KRAFT: tuple[Difference, ...] = (
 
 NOT_ALIKE_IN_FRONT = {
     "b14_an_internal_topic_is_like_any_other": "it makes a topic that the cluster has: the state log has a coordinator",
-    "e03_in_flight": "its List right after the cancel shows the move until looks have seen the end, a second or two",
     "e12_start_again_after_a_cancel": "a third start within a second or two waits for the end of the cancel, refused",
 }
 """Scenarios that differ by chance, or cannot run twice."""
