@@ -28,7 +28,7 @@ check: venv  ## the inner loop, a minute: style, types, import contracts, and th
 pure: venv  ## the tests that start no process and take no long time
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
-test: compiled  ## what a newcomer runs: about a quarter of an hour
+test: compiled  ## what a newcomer runs: about ten minutes
 	$(BUDGET) test -- $(TESTS) --run test
 
 test-gate: compiled  ## what `.ci/run` has on top: see tests/tiers.py

@@ -21,9 +21,10 @@ TOPIC, TARGET = "payments", [3, 1]
 
 
 def recipe(*variables: str) -> list[str]:
-    """The arguments of `kafka-reassign-rpc`."""
+    """The arguments of `kafka-reassign-rpc`. A `make` that runs the tests has its flags in the environment."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     shown = subprocess.run(
-        ["make", "-n", "serve-kraft", *variables], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "-n", "serve-kraft", *variables], cwd=ROOT, env=env, capture_output=True, text=True, check=True
     )
     command, *arguments = shown.stdout.splitlines()[-1].split()
     assert Path(command).name == "kafka-reassign-rpc"
