@@ -144,10 +144,16 @@ async def _empty(
             if choices.export is not None:
                 await seen.look([])
                 _keep(choices, seen.cluster_id, intents)
-            await _set(claimed, intents, HOLD)
             if choices.hand_over:
                 await _hand_over(choices, claimed, intents)
-        await _ended(_term(cluster, claimed, intents, seen, epoch), choices, intents, claimed)
+            before = {name: intents.set_now.get(name) for name in HOLD}
+            await _set(claimed, intents, HOLD)
+        term = _term(cluster, claimed, intents, seen, epoch)
+        try:
+            await _ended(term, choices, intents, claimed)
+        except Stopped:
+            await _set(claimed, intents, before)  # servers go on as they did
+            raise
     finally:
         await upstream.close()
 

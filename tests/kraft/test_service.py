@@ -13,7 +13,9 @@ import pytest_asyncio
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.state.partition import QUEUE, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, MetadataRequest
 from tests.fork_server import CLI, output_of
@@ -318,6 +320,29 @@ async def test_kr_11_leave_ends_what_moves_withdraws_what_waits_gives_throttles_
         return await service.replicas(topic) == dict.fromkeys(range(3), (3, 2))
 
     await eventually(has_moved, within=90)
+
+
+async def test_kr_11_servers_go_on_as_before_where_leave_has_waited_long_enough(service: Service) -> None:
+    [topic] = await service.cluster.create({"stays": [[1, 2]]}, records=100)
+    server = await service.start(1_003)
+    async with client_of(server) as client:
+        await client.change_settings({INTERVAL: "600000"})
+        name, terms = TopicPartition(topic, 0), MoveTerms((3, 2), throttle=5_000)
+        assert await client.alter_partition_reassignments({name: terms}) == {name: None}
+        to = ("--bootstrap-server", service.cluster.bootstrap, "--state-log-lead-ms", str(round(LEAD_S * 1_000)))
+        ended = await output_of(CLI, ("leave", *to, "--yes", "--wait-seconds", "1"))
+        assert (ended.code, "servers go on with it" in ended.err) == (1, True), ended
+
+        async def leads_again() -> bool:
+            try:
+                found = {one.name: one.value for one in await client.settings()}
+            except KafkaError:
+                return False
+            return (found[INTERVAL], found[ENABLED]) == ("600000", "true")
+
+        await eventually(leads_again, within=30)
+        await client.change_settings({INTERVAL: None})
+        assert await client.alter_partition_reassignments({name: CancelMove()}) == {name: None}
 
 
 async def test_kr_11_check_says_which_rights_a_login_lacks(service: Service) -> None:
