@@ -19,7 +19,7 @@ from .kraft_clusters import InFront, StockKRaft
 from .runner import FAILED, Transcript, run, run_again
 from .scenarios import SCENARIOS
 
-pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(900)]
 
 CHAPTERS = "abcdefk"
 """Requests, targets, moves, retargets, cancels, lists, the guard. The others are about topics, configs and brokers:
