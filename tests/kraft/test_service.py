@@ -320,6 +320,8 @@ async def test_kr_11_leave_ends_what_moves_withdraws_what_waits_gives_throttles_
         return await service.replicas(topic) == dict.fromkeys(range(3), (3, 2))
 
     await eventually(has_moved, within=90)
+    moved = {TopicPartition(topic, index) for index in left}
+    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= moved)  # else the next server says so
 
 
 async def test_kr_11_servers_go_on_as_before_where_leave_has_waited_long_enough(service: Service) -> None:
@@ -343,6 +345,7 @@ async def test_kr_11_servers_go_on_as_before_where_leave_has_waited_long_enough(
         await eventually(leads_again, within=30)
         await client.change_settings({INTERVAL: None})
         assert await client.alter_partition_reassignments({name: CancelMove()}) == {name: None}
+        await eventually(lambda: service.named(catalogue.MOVE_CANCELLED) == {name: 1})
 
 
 async def test_kr_11_check_says_which_rights_a_login_lacks(service: Service) -> None:

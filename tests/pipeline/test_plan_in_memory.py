@@ -299,11 +299,6 @@ def test_dp_6_every_plan_is_verified_on_spark_unless_it_is_to_be_verified_withou
     assert main(["plan", "verify", *where]) == int(starts)
 
 
-def test_dp_6_an_audit_does_not_run_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit", "--snapshots", str(tmp_path), "--out", str(tmp_path / "out"), "--master", "none"]) == 2
-    assert "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got" in capsys.readouterr().err
-
-
 def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path) -> None:
     """t-0 and t-1 have no in-sync replica elsewhere; t-2 has one, which is fewer than 2. Topic u asks for one."""
     path = tmp_path / "snapshot"

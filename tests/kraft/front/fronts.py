@@ -21,7 +21,7 @@ from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.support.host_port import Address
 from tests.kraft.stock_cluster import StockCluster
-from tests.stock.ports import kept_ports
+from tests.stock.ports import ports_in_a_row
 
 ALTER, LIST = 45, 46
 NODE = 1_000
@@ -138,7 +138,7 @@ async def fronted(
         advertised=Address("127.0.0.1", 0),
         node_id=NODE,
         brokers=brokers or [Address("127.0.0.1", port) for port in ports.values()],
-        first_port=kept_ports(1)[0] if by_port else None,
+        first_port=ports_in_a_row(1 + max(ports)) if by_port else None,
     )
     front = Front(settings, handler, limits)
     await front.start()

@@ -508,9 +508,9 @@ async def test_kr_5_each_right_that_is_missing_is_named_and_those_of_the_page_su
 
     for why, kind, operation in (
         ("may not see the topic rights", topic, ACLOperation.DESCRIBE),
+        ("allow it WRITE and DESCRIBE there", transactional, ACLOperation.DESCRIBE),
         ("cannot be created", topic, ACLOperation.CREATE),
         ("allow this server DESCRIBE_CONFIGS", topic, ACLOperation.DESCRIBE_CONFIGS),
-        ("allow it WRITE and DESCRIBE there", transactional, ACLOperation.DESCRIBE),
         ("allow it READ, WRITE and DELETE on the topic rights", topic, ACLOperation.READ),
         ("allow it WRITE and DESCRIBE on the transactional id rights", transactional, ACLOperation.WRITE),
         ("allow it READ, WRITE and DELETE on the topic rights", topic, ACLOperation.WRITE),
