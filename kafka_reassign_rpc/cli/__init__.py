@@ -16,7 +16,8 @@ completion                                the script for the completion of a she
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
 long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode
-kraft_operating, cluster_modes            check, status and leave where the cluster is in KRaft mode
+kraft_access                              how serve, check, status and leave reach a cluster in KRaft mode
+cluster_modes                             which mode the cluster of a command is in
 demo_topics                               topics with records, in the cluster in KRaft mode that `serve` starts
 fleet_subprocess                          the simulated brokers that serve starts
 submit_ending                             how submit runs and ends, of both kinds of plans

@@ -142,15 +142,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
-    from kafka_reassign_rpc.cli import kraft_operating, kraft_serving  # its client takes a while to import
+    from kafka_reassign_rpc.cli import kraft_access, kraft_serving  # its client takes a while to import
     from kafka_reassign_rpc.kraft import fitness
 
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     logging.disable(logging.CRITICAL)
     kraft_serving.kraft_config(values, common)
     client = f"check-{values['broker.id']}"
-    at = kraft_operating.reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
-    own, protocol = values["listeners"][0], at.settings.configs.security_protocol
+    at = kraft_access.reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
+    own, protocol = values["listeners"][0], at.protocol
     lost = kraft_serving.lost_secrecy(own, protocol)
     return asyncio.run(fitness.check(at.settings, at.configs, values["broker.id"], lost))
 

@@ -1,7 +1,6 @@
 """`kafka-reassign-rpc serve --bootstrap-server`: the service in front of a cluster in KRaft mode."""
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -10,13 +9,12 @@ from typing import Any
 
 from kafka_reassign_rpc.cli import demo_topics
 from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, IMPORT, LEAD, NODES, PORTS
+from kafka_reassign_rpc.cli.kraft_access import patient_properties, reached_by, warn
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
-from kafka_reassign_rpc.client import client_configs, load_properties
-from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
@@ -26,17 +24,11 @@ from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import tls_context
 from kafka_reassign_rpc.support.host_port import Address, is_loopback
-from kafka_reassign_rpc.transport.broker_links import BrokerLinks
-
-log = logging.getLogger(__name__)
 
 CLIENT_ID = "kafka-reassign-rpc-{}"
-PATIENCE_MS = 10_000
-"""How long the cluster may take to answer, unless command.config says otherwise."""
 _OF_ZOOKEEPER = (
     *("zookeeper.", "authorizer.", "super.users", "allow.everyone.", "controller.takeover", "broker.authorizer"),
     *("broker.policies", "inter.broker.listener.name", "delete.topic.", "auto.leader.", "leader.imbalance."),
@@ -62,12 +54,7 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
         raise UsageError("--front-nodes ports: the listener needs a port, and is advertised with the same one")
     properties = _properties(values[COMMAND_CONFIG])
     try:
-        security = client_security(properties)
-        configs = {
-            "client_id": CLIENT_ID.format(common.server_id),
-            **client_configs(values[BOOTSTRAP], properties, _warn),
-        }
-        settings = client_settings(configs)
+        cluster = reached_by(values[BOOTSTRAP], properties, CLIENT_ID.format(common.server_id))
         tls = None
         if uses_tls(own.security_protocol):
             config = tls_config(own, security_properties(values))
@@ -76,35 +63,26 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             tls = tls_context(own.listener, config)
         without = {name: value for name, value in properties.items() if not name.startswith(OWN_CERTIFICATE)}
         to_brokers = client_security(without).tls
-        links_tls = None
-        if security.tls is not None:
-            links_tls = ReloadedContext("brokers", security.tls.load_client, security.tls.files)
     except BadSetting as error:
         raise UsageError(str(error)) from None
-    if uses_sasl(own.security_protocol) != uses_sasl(security.protocol):
+    if uses_sasl(own.security_protocol) != uses_sasl(cluster.protocol):
         raise UsageError(
-            f"--listeners: {own.listener} speaks {own.security_protocol}, and the cluster {security.protocol}"
+            f"--listeners: {own.listener} speaks {own.security_protocol}, and the cluster {cluster.protocol}"
             " (security.protocol of --command-config): logins are the cluster's, so both have SASL or neither"
         )
-    if (lost := lost_secrecy(own, security.protocol)) is not None:
-        _warn(lost)
-    of_controllers = None
-    if values[BOOTSTRAP_CONTROLLER]:
-        rest = {name: value for name, value in configs.items() if name != "bootstrap_servers"}
-        of_controllers = {**rest, "bootstrap_controllers": values[BOOTSTRAP_CONTROLLER].split(",")}
+    if (lost := lost_secrecy(own, cluster.protocol)) is not None:
+        warn(lost)
     at = Address(published.host or own.host, published.port)
     return KRaftConfig(
-        upstream=configs,
-        of_controllers=of_controllers,
-        client=settings,
-        asked=Asked(
-            BrokerLinks(None, security.protocol, links_tls, security.login), common.sampling, configs["client_id"]
-        ),
+        upstream=cluster.configs,
+        of_controllers=cluster.of_controllers(values[BOOTSTRAP_CONTROLLER]),
+        client=cluster.settings,
+        asked=Asked(cluster.links, common.sampling, cluster.configs["client_id"]),
         front=FrontSettings(
             listener=Listener(own.host, own.port, own.listener, own.security_protocol, tls),
             advertised=at,
             node_id=common.server_id,
-            brokers=settings.addresses,
+            brokers=cluster.settings.addresses,
             first_port=first_port(at) if by_port else None,
             tls=None if to_brokers is None else to_brokers.load_client().context,
         ),
@@ -132,15 +110,10 @@ def without_effect(given: Iterable[str]) -> list[str]:
 
 
 def _properties(file: str | None) -> dict[str, str]:
-    patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
     try:
-        return {**patience, **(load_properties(file, _warn) if file else {})}
+        return patient_properties(file)
     except BadSetting as error:
         raise UsageError(f"--command-config: {error}") from None
-
-
-def _warn(text: str) -> None:
-    log.warning("%s", text)
 
 
 async def serve(

@@ -152,18 +152,14 @@ def _choices(arguments: argparse.Namespace, history: Callable[[Facts], Awaitable
 
 
 def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
-    from kafka_reassign_rpc.cli.kraft_operating import reached
+    from kafka_reassign_rpc.cli.kraft_access import reached
     from kafka_reassign_rpc.kraft import leave_cluster
     from kafka_reassign_rpc.kraft.ports import LookFailed
     from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
 
     lead_ms = checked("--state-log-lead-ms", whole(1_000, 60_000), arguments.state_log_lead_ms)
     at = reached(arguments.bootstrap_server, arguments.command_config, "kafka-reassign-leave", round(seconds * 1000))
-    of_controllers = None
-    if arguments.bootstrap_controller:
-        rest = {name: value for name, value in at.configs.items() if name != "bootstrap_servers"}
-        of_controllers = {**rest, "bootstrap_controllers": arguments.bootstrap_controller.split(",")}
-    cluster = leave_cluster.Cluster(*at, of_controllers, lead_ms / 1000)
+    cluster = leave_cluster.Cluster(*at, at.of_controllers(arguments.bootstrap_controller), lead_ms / 1000)
     logging.disable(logging.CRITICAL)  # the steps say what the log would
     try:
         asyncio.run(leave_cluster.leave(cluster, _choices(arguments), delete_topic=arguments.delete_topic))

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
-    from kafka_reassign_rpc.cli.kraft_operating import reached
+    from kafka_reassign_rpc.cli.kraft_access import reached
     from kafka_reassign_rpc.client import KafkaError
     from kafka_reassign_rpc.kraft import standing
     from kafka_reassign_rpc.kraft.ports import LookFailed

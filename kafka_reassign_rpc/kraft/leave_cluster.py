@@ -53,7 +53,7 @@ SERVERS = "stop all servers, and keep them stopped: one that runs takes the lead
 
 
 class Cluster(NamedTuple):
-    """configs, settings, links   how it is reached (`cli.kraft_operating`)
+    """configs, settings, links   how it is reached (`cli.kraft_access`)
     of_controllers             configs of a client of the controllers; None: throttles of dead brokers stay
     lead_s                     as the servers have it
     """
