@@ -1,5 +1,6 @@
+"""A cluster of stock Kafka in KRaft mode: its nodes as child processes of this one."""
+
 import asyncio
-import fcntl
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.embedded_kraft.kafka_jars import class_path
 from kafka_reassign_rpc.embedded_kraft.kept_ports import kept_ports
-from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper.child_process import InUse, locked, tied_to_us
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, find_java
 
 NODES = (1, 2, 3)
@@ -179,11 +180,7 @@ class EmbeddedKRaft:
         return self._folder(node) / "broker.log"
 
     def _take_lock(self) -> None:
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        lock = (self.data_dir / "lock").open("ab")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.close()
+            self._lock = locked(self.data_dir)
+        except InUse as error:
             raise KRaftFailed(f"{self.data_dir} is in use by another embedded cluster") from error
-        self._lock = lock

@@ -6,10 +6,13 @@ process with threads. The parent may have died before the child asked, so the pa
 child survives only a kill -9 of its parent.
 """
 
+import fcntl
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
 
 _LAUNCHER = """
 import os, signal, sys
@@ -26,3 +29,21 @@ os.execv(program, sys.argv[3:])
 def tied_to_us(command: Sequence[str], number: signal.Signals = signal.SIGKILL) -> list[str]:
     """The command to start in place of `command`."""
     return [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), str(int(number)), *command]
+
+
+class InUse(RuntimeError):
+    """Another process has the directory."""
+
+
+def locked(data_dir: Path) -> IO[bytes]:
+    """The directory, created if absent, is ours until the file is closed here and in each child that got it
+    (`pass_fds`). Raises InUse.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    lock = (data_dir / "lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InUse from error
+    return lock

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import socket
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper.child_process import InUse, locked, tied_to_us
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, class_path, find_java
 
 STANDALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
@@ -229,14 +228,10 @@ class EmbeddedZooKeeper:
     def _take_lock(self) -> None:
         if self._lock is not None:
             return
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        lock = (self.data_dir / "lock").open("ab")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.close()
+            self._lock = locked(self.data_dir)
+        except InUse as error:
             raise ZooKeeperFailed(f"{self.data_dir} is in use by another embedded ZooKeeper") from error
-        self._lock = lock
 
     def _give_up_lock(self) -> None:
         if self._lock is not None:

@@ -295,7 +295,7 @@ class Deletions(RuleBasedStateMachine):
     @rule(name=topics, replicas=replica_lists, wait=waits)
     def somebody_puts_back(self, name: str, replicas: tuple[int, ...], wait: float) -> None:
         """Deleted, and put back with other replicas and the first states. Not while a creation of it waits: that would
-        take the free name with an id of its own, and brokers keep the logs of the former id for ever, as stock's do.
+        take the free name with an id of its own, and brokers never delete the logs of the former id, as stock's do.
         """
         topic = self.log.cluster.topics.get(name)
         awaited = any(name in names and not answer.done() for names, answer in self.creations)

@@ -65,7 +65,7 @@ class RatesOverTime:
         counts[partition] += 1
 
     def of(self, topic: str, topic_id: str | None) -> Callable[[int, Rates], Rates]:
-        """Of a partition, with what is told of it now."""
+        """A function of a partition and its rates of now, which returns those over time."""
         by_id = self._topics.get(topic, {})
         known = [sums for one, sums in by_id.items() if not topic_id or one in ("", topic_id)]
 

@@ -1,4 +1,4 @@
-"""How fast repairs may copy, and when a rate is computed anew."""
+"""How fast repairs may copy, and when a rate is computed again."""
 
 from kafka_reassign_rpc.core.healing.repair_rates import explained, rates_of, renewed
 from kafka_reassign_rpc.core.settings.healing_settings import ASSUMED_THROUGHPUT, HealingThrottle
