@@ -6,7 +6,7 @@ Each lane has a generator and random numbers of its own, and keeps a model of wh
 import itertools
 import random
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .proxies import WRITE_CUTS
@@ -200,33 +200,37 @@ def _movement(numbers: random.Random, name: str, topic: str, partitions: int) ->
     return found
 
 
-def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
+def life_of_topic(
+    numbers: random.Random,
+    topic: str,
+    possible: Mapping[str, Kind],
+    fewest: int,
+    most: int,
+    new: Callable[[int], tuple[dict[int, list[int]], int]],
+    other: Callable[[str, int, float], Drawn],
+) -> Iterator[Drawn]:
+    """A topic is created, configured, grows, is deleted and created again. It begins with `fewest` to `most`
+    partitions. `new`: the replicas of so many, and min.insync.replicas; `other`: any other kind, for so many, and the
+    seconds that follow it at least.
+    """
     incarnations = itertools.count()
-    possible = kinds_of(TOPIC, off)
     kinds = dict(possible)
 
     def create(partitions: int) -> Drawn:
-        # Kafka creates all partitions with the same number of replicas.
-        factor = numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS)
-        placed = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
-        least = 2 if factor > 2 and numbers.random() < 0.5 else 1
+        placed, least = new(partitions)
         arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": placed, "min_insync": least}
         return "create_topic", arguments, KINDS["create_topic"].takes + between(numbers, 1, 4)
 
-    partitions = numbers.randint(1, 3)
+    partitions = numbers.randint(fewest, most)
     yield create(partitions)
     for name, kind in draws(numbers, kinds):
         rest = kind.takes + between(numbers, 0.2, 6)
         if name == "delete_topic":
-            # Half of them at once: the name is created again while the deletion is under way.
+            # Half of them at once: moves of the former topic are under way when the name is another one's.
             yield name, {"topic": topic}, between(numbers, 0, 4) * (numbers.random() < 0.5)
-            partitions = numbers.randint(1, 3)
+            partitions = numbers.randint(fewest, most)
             kinds.update(possible)
             yield create(partitions)
-        elif name in {"vanish_topic", "twin_ids"}:
-            # A quarter of them are undone at once: the controller may never see what was.
-            away = between(numbers, 0, 8) * (numbers.random() < 0.75)
-            yield name, {"topic": topic, "away": away}, rest + away
         elif name == "grow_topic":
             yield name, {"topic": topic, "partitions": partitions + 1}, rest
             partitions += 1
@@ -235,16 +239,33 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
         elif name == "configure_topic":
             config = numbers.choice(sorted(CONFIGS))
             yield name, {"topic": topic, "config": config, "value": numbers.choice((None, *CONFIGS[config]))}, rest
-        elif name == "cancel_batch":
-            yield name, {}, rest
-        elif name in {"hold_moves", "cordon_broker"}:
+        else:
+            yield other(name, partitions, rest)
+
+
+def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
+    def new(partitions: int) -> tuple[dict[int, list[int]], int]:
+        # Kafka creates all partitions with the same number of replicas.
+        factor = numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS)
+        placed = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
+        return placed, 2 if factor > 2 and numbers.random() < 0.5 else 1
+
+    def other(name: str, partitions: int, rest: float) -> Drawn:
+        if name in {"vanish_topic", "twin_ids"}:
+            # A quarter of them are undone at once: the controller may never see what was.
+            away = between(numbers, 0, 8) * (numbers.random() < 0.75)
+            return name, {"topic": topic, "away": away}, rest + away
+        if name == "cancel_batch":
+            return name, {}, rest
+        if name in {"hold_moves", "cordon_broker"}:
             away = between(numbers, 0.5, 6)
             what: dict[str, Any] = {"broker": numbers.choice(BROKER_IDS)}
             if name == "hold_moves":
                 what = {"topic": topic, "targets": targets(numbers, partitions)}
-            yield name, {**what, "away": away}, rest + away
-        else:
-            yield name, _movement(numbers, name, topic, partitions), rest
+            return name, {**what, "away": away}, rest + away
+        return name, _movement(numbers, name, topic, partitions), rest
+
+    return life_of_topic(numbers, topic, kinds_of(TOPIC, off), 1, 3, new, other)
 
 
 def _one_ack(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:

@@ -1,22 +1,20 @@
 """From a seed to the steps of a campaign on KRaft. The seed alone decides, as in `tests.campaign.generator`."""
 
-import itertools
 import random
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from tests.campaign.generator import (
-    CONFIGS,
     IDEMPOTENT,
     INTERNAL_TOPICS,
     MEMBERS,
-    MOST_PARTITIONS,
     TOPICS,
     Drawn,
     between,
     draws,
     in_order,
     kinds_of,
+    life_of_topic,
     numbers_of,
     replicas,
     some,
@@ -115,39 +113,17 @@ def _movement(numbers: random.Random, name: str, topic: str, partitions: int) ->
 
 
 def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
-    incarnations = itertools.count()
-    possible = kinds_of(TOPIC, off, KINDS)
-    kinds = dict(possible)
-
-    def create(partitions: int) -> Drawn:
+    def new(partitions: int) -> tuple[dict[int, list[int]], int]:
         factor = numbers.randint(2, len(BROKER_IDS))
-        placed = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
-        arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": placed, "min_insync": 1}
-        return "create_topic", arguments, KINDS["create_topic"].takes + between(numbers, 1, 4)
+        return {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}, 1
 
-    partitions = numbers.randint(2, 4)
-    yield create(partitions)
-    for name, kind in draws(numbers, kinds):
-        rest = kind.takes + between(numbers, 0.2, 6)
-        if name == "delete_topic":
-            # Half of them at once: moves of the former topic are under way when the name is another one's.
-            yield name, {"topic": topic}, between(numbers, 0, 4) * (numbers.random() < 0.5)
-            partitions = numbers.randint(2, 4)
-            kinds.update(possible)
-            yield create(partitions)
-        elif name == "grow_topic":
-            yield name, {"topic": topic, "partitions": partitions + 1}, rest
-            partitions += 1
-            if partitions == MOST_PARTITIONS:
-                del kinds[name]
-        elif name == "configure_topic":
-            config = numbers.choice(sorted(CONFIGS))
-            yield name, {"topic": topic, "config": config, "value": numbers.choice((None, *CONFIGS[config]))}, rest
-        elif name == "cancel_all":
-            yield name, {}, rest
-        else:
-            arguments = _movement(numbers, name, topic, partitions)
-            yield name, arguments, rest + arguments.get("away", 0.0)
+    def other(name: str, partitions: int, rest: float) -> Drawn:
+        if name == "cancel_all":
+            return name, {}, rest
+        arguments = _movement(numbers, name, topic, partitions)
+        return name, arguments, rest + arguments.get("away", 0.0)
+
+    return life_of_topic(numbers, topic, kinds_of(TOPIC, off, KINDS), 2, 4, new, other)
 
 
 def _internal(numbers: random.Random, topic: str, partitions: int, kinds: Any) -> Iterator[Drawn]:
