@@ -9,7 +9,6 @@ meets the tests of the files that import that module.
 
 import argparse
 import ast
-import os
 import random
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.ran_lines import RanLines, failed_tests
+from tests.ran_lines import RanLines, failed_tests, surroundings_of_own_run
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "kafka_reassign_rpc"
@@ -202,7 +201,7 @@ def failed_test(root: Path, tests: Sequence[str], limit_s: float) -> str | None:
         done = subprocess.run(
             command,
             cwd=root,
-            env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=surroundings_of_own_run(root),
             capture_output=True,
             text=True,
             timeout=limit_s,

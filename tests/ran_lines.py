@@ -39,6 +39,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         measured.switch_context(AT_IMPORT)
 
 
+def surroundings_of_own_run(root: Path) -> Mapping[str, str]:
+    """The environment of a pytest that runs the tests at `root`, from within another run or not: options which that
+    one has from its environment (PYTEST_ADDOPTS) mean nothing, or an error, to this one.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return kept | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 @dataclass(frozen=True)
 class RanLines:
     """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT.
@@ -60,7 +68,7 @@ class RanLines:
         coverage = [sys.executable, "-m", "coverage"]
         run = [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         run += ["-p", "tests.ran_lines", "--numprocesses=2", "--dist=loadfile", f"--costs={costs}", *arguments]
-        surroundings = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+        surroundings = surroundings_of_own_run(root)
         done = subprocess.run(run, cwd=root, env=surroundings, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])

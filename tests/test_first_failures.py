@@ -1,6 +1,5 @@
 """Runs of tests that fail at their first attempt, and what is kept of that."""
 
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.first_failures import MOST, unmended
+from tests.ran_lines import surroundings_of_own_run
 
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
@@ -77,8 +77,7 @@ def run(
     directory.joinpath("test_some.py").write_text(tests.format(count=count, passes_at=passes_at, mark=mark))
     marks = "markers=stock\nbrowser\nlong"
     options = ("-q", "-p", "no:asyncio", "-o", marks, "--rootdir", str(directory), *options)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    environment = {**inherited, "CI": "true", "PYTHONPATH": str(ROOT)}
+    environment = {**surroundings_of_own_run(ROOT), "CI": "true"}
     command = (sys.executable, "-m", "pytest", *options, str(directory))
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

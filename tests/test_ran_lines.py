@@ -41,7 +41,10 @@ def repository(root: Path, tests: str) -> Path:
     return root
 
 
-def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(tmp_path: Path) -> None:
+def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-skips")  # as .ci/run does: an option of the run that runs this test
     ran = RanLines.found(repository(tmp_path, TESTS), ["code_under_test.py"], ["tests"])
     assert ran.failed == set()
     first, second = "tests/test_it.py::test_first", "tests/test_it.py::test_second"
