@@ -25,7 +25,7 @@ from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
-from kafka_reassign_rpc.watch.served import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ServedWatch
 from tests.stock.kraft import VERSION, KRaftNode
 from tests.waiting import eventually
 

@@ -32,11 +32,11 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME,
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
+from kafka_reassign_rpc.core.document_and_command_bodies import LONGEST_BODY, Parameters
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
-from kafka_reassign_rpc.core.vendor_bodies import LONGEST_BODY, Parameters
 from kafka_reassign_rpc.protocol import served_connection
 from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE

@@ -12,7 +12,7 @@ from kafka.protocol.schemas.fields import codecs
 from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.struct import StructField
 
-from kafka_reassign_rpc.protocol.decoder_writer import NUMBERS_PER_ELEMENT
+from kafka_reassign_rpc.protocol.decoder_source import NUMBERS_PER_ELEMENT
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_codec import request_prefix
 from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiMessage

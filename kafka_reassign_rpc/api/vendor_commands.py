@@ -8,12 +8,7 @@ from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import PIECE_BYTES, existing
 from kafka_reassign_rpc.api.ports import Node, required_controller
-from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, Repair
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, HoldOutcome, Selection
-from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
-from kafka_reassign_rpc.core.vendor_bodies import (
+from kafka_reassign_rpc.core.document_and_command_bodies import (
     ApproveBody,
     HealBody,
     HoldBody,
@@ -23,6 +18,11 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     RepairedPartition,
     ThrottleBody,
 )
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, Repair
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
+from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, HoldOutcome, Selection
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.support.turns import rest
 
 _encode = msgspec.json.Encoder().encode

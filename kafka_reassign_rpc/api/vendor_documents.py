@@ -7,10 +7,7 @@ import msgspec
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import Node, required_controller
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.vendor_bodies import (
+from kafka_reassign_rpc.core.document_and_command_bodies import (
     EventLog,
     EventLogBody,
     InFlightBody,
@@ -19,6 +16,9 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     ServerAddress,
     SwitchState,
 )
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.support.turns import rest
 
 MOST_EVENT_BYTES = 1_048_576

@@ -12,15 +12,7 @@ from kafka_reassign_rpc.api import vendor_commands, vendor_documents
 from kafka_reassign_rpc.api.answer_fields import NO_ERROR
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Encoded, RequestContext
 from kafka_reassign_rpc.api.ports import Node, obeyed
-from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
-from kafka_reassign_rpc.core.queue.holding import HoldOutcome
-from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
-from kafka_reassign_rpc.core.status.broker_documents import Brokers, Departure
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.status.documents import History, Moves, MovesInFlight, Partitions, Status
-from kafka_reassign_rpc.core.vendor_bodies import (
+from kafka_reassign_rpc.core.document_and_command_bodies import (
     LONGEST_BODY,
     ApproveBody,
     EventLog,
@@ -35,6 +27,14 @@ from kafka_reassign_rpc.core.vendor_bodies import (
     SwitchState,
     ThrottleBody,
 )
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
+from kafka_reassign_rpc.core.status.broker_documents import Brokers, Departure
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.documents import History, Moves, MovesInFlight, Partitions, Status
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 

@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
     from kafka_reassign_rpc.cli import kraft_access, kraft_serving  # its client takes a while to import
-    from kafka_reassign_rpc.kraft import fitness
+    from kafka_reassign_rpc.kraft import kraft_check
 
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     logging.disable(logging.CRITICAL)
@@ -152,7 +152,7 @@ def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
     at = kraft_access.reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
     own, protocol = values["listeners"][0], at.protocol
     lost = kraft_serving.lost_secrecy(own, protocol)
-    return asyncio.run(fitness.check(at.settings, at.configs, values["broker.id"], lost))
+    return asyncio.run(kraft_check.check(at.settings, at.configs, values["broker.id"], lost))
 
 
 def _shown(

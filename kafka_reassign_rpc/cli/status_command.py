@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
     from kafka_reassign_rpc.cli.kraft_access import reached
     from kafka_reassign_rpc.client import KafkaError
-    from kafka_reassign_rpc.kraft import standing
+    from kafka_reassign_rpc.kraft import read_status
     from kafka_reassign_rpc.kraft.ports import LookFailed
     from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
 
@@ -80,7 +80,7 @@ def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
     logging.disable(logging.CRITICAL)
 
     async def ask() -> ClusterStatus:
-        return await standing.status(await standing.stand(at.settings, at.configs))
+        return await read_status.status(await read_status.stand(at.settings, at.configs))
 
     try:
         status = asyncio.run(ask())

@@ -22,11 +22,11 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     metadata_calls                     nodes, without fenced ones, and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
-    told_configs                       what brokers say of configs
+    known_configs                      what brokers say of configs
     log_dir_calls                      sizes of replicas, and moves between log dirs
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
-    pace                               how often to look at a cluster, so that it costs little
+    polling_pace                       how often to look at a cluster, so that it costs little
     broker_questions                   what only one broker knows, asked while a loop of looks goes on
     why_no_answer                      whether a node is to blame, or no controller is active
     request_routing                    which node gets a request, in which version, and when it is repeated

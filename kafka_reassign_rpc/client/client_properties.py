@@ -9,9 +9,9 @@ from typing import Any
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.login.client_security import client_security
+from kafka_reassign_rpc.security.misspelt_settings import OF_CLIENTS, meant_by
 from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
-from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told, told_name, told_path
 

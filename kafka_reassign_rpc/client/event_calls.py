@@ -8,7 +8,7 @@ import msgspec
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.vendor_calls import ask_document
-from kafka_reassign_rpc.core.vendor_bodies import EventLog, EventLogBody
+from kafka_reassign_rpc.core.document_and_command_bodies import EventLog, EventLogBody
 
 NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server of this version."
 PAGE_BYTES = 1_048_576

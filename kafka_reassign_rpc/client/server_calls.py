@@ -11,6 +11,17 @@ from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings, switch
 from kafka_reassign_rpc.client.vendor_calls import ask_document, ask_document_here, do_command
 from kafka_reassign_rpc.core.config_values import listed, parse_brokers
+from kafka_reassign_rpc.core.document_and_command_bodies import (
+    LONGEST_BODY,
+    ApproveBody,
+    HealBody,
+    HoldBody,
+    InFlightBody,
+    ReleaseBody,
+    RepairAnswer,
+    SwitchState,
+    ThrottleBody,
+)
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome
@@ -22,17 +33,6 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import History, Move, Moves, MovesInFlight, Status
-from kafka_reassign_rpc.core.vendor_bodies import (
-    LONGEST_BODY,
-    ApproveBody,
-    HealBody,
-    HoldBody,
-    InFlightBody,
-    ReleaseBody,
-    RepairAnswer,
-    SwitchState,
-    ThrottleBody,
-)
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, IncrementalAlterConfigsRequest
 
 NAMED = 500

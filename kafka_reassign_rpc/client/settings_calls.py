@@ -8,8 +8,8 @@ from kafka_reassign_rpc.client.config_calls import BROKER, config_request, set_c
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.vendor_calls import do_command
+from kafka_reassign_rpc.core.document_and_command_bodies import Nothing
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings, own_names
-from kafka_reassign_rpc.core.vendor_bodies import Nothing
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
     DescribeReassignmentsRequest,

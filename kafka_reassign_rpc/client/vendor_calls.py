@@ -11,7 +11,7 @@ import msgspec
 from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.vendor_bodies import Body
+from kafka_reassign_rpc.core.document_and_command_bodies import Body
 from kafka_reassign_rpc.protocol.messages import (
     AskDocumentRequest,
     AskDocumentResponse,

@@ -5,8 +5,8 @@ broker_channel          the ordered connection to one broker
 pending_requests        what one broker still has to learn, and in which order
 pending_leader_and_isr  the same of its replicas
 missed_changes          what brokers that return have to stop and forget
-unassigned              what a broker holds although it is not assigned to it
-reviews                 asks for that, and has it stopped
+unassigned_replicas     what a broker holds although it is not assigned to it
+stop_unassigned         asks for that, and has it stopped
 leaders_first           followers wait until their leader has learned of a leader epoch
 request_builders        what the three requests say
 packed_requests         LeaderAndIsr and UpdateMetadata as bytes

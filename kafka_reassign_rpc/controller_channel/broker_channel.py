@@ -29,7 +29,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     is_undone,
 )
 from kafka_reassign_rpc.controller_channel.replica_answers import ReplicaAnswers
-from kafka_reassign_rpc.controller_channel.reviews import Reviewed, Reviews
+from kafka_reassign_rpc.controller_channel.stop_unassigned import Reviewed, Reviews
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     FencedLeaderEpoch,

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.protocol.decoder_writer import skip_tags, varint
+from kafka_reassign_rpc.protocol.decoder_source import skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 

@@ -8,9 +8,9 @@ that was frozen, or cut off from ZooKeeper, still has its memory:
 A restarted process keeps the log of the dropped replica on disk.
 
 Kafka's controller leaves all three. Here the returning broker deletes and forgets what moves of this term have dropped
-and what was deleted. What an earlier term has dropped is stopped and stays on disk (`unassigned`): ZooKeeper may have
-been restored since. So does a log whose topic is not in ZooKeeper without a mark for deletion: what is put back may
-need it.
+and what was deleted. What an earlier term has dropped is stopped and stays on disk (`unassigned_replicas`): ZooKeeper
+may have been restored since. So does a log whose topic is not in ZooKeeper without a mark for deletion: what is put
+back may need it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

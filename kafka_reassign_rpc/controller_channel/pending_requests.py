@@ -81,7 +81,7 @@ class StopReplica(NamedTuple):
 
 
 class Review(NamedTuple):
-    """The broker is asked which of these partitions it holds, and stops what is not assigned to it (`unassigned`)."""
+    """The broker is asked which of these partitions it holds, and stops what is not assigned (`stop_unassigned`)."""
 
     partitions: Mapping[str, Iterable[int]] | None
     """None: all that it holds."""

@@ -160,7 +160,7 @@ def stop_epochs(cluster: Cluster, name: TopicPartition, value: Partition) -> Sto
 def follow(
     cluster: Cluster, sender: Sender, broker: Broker, leaders: Mapping[TopicPartition, Broker], version: int
 ) -> LeaderAndIsrRequest:
-    """Makes the broker a follower of these leaders, though it is no replica of the partitions (`unassigned`): it takes
+    """Makes the broker a follower of these leaders, though it is no replica (`unassigned_replicas`): it takes
     only a state that names it as one. Topics have no ids here, since the replica may be of a topic that had the name
     before. Then its epochs count.
     """

@@ -26,7 +26,7 @@ restrictions.py           whether reassignments are disabled, and the rule on re
 kafka_errors.py           errors with their Kafka codes
 config_values.py          parsing of dynamic config values
 java_values.py            values of configs as Java reads and prints them
-vendor_bodies.py          JSON bodies of the vendor APIs
+document_and_command_bodies.py  JSON bodies of the vendor APIs
 producer_id_blocks.py     which producer ids may have been given out
 rack_evenness.py          how evenly replicas are spread over racks
 """

@@ -12,20 +12,20 @@ leased_configs    the configs of throttle leases, at the cluster
 kraft_commands    commands that only this service has
 absences          which topics are gone, by looks that deny them
 sightings         which looks count for a move, and how often they agree
-looking           looks at the cluster from time to time
-telling           tells it what durable rounds ask for
+cluster_poller    looks at the cluster from time to time
+alter_sender      sends it what durable rounds ask for
 callers_waiting   who has asked for a move, until it is known what the cluster makes of it
 recorded_outcomes outcomes of moves reach an event log although servers die
 upstream_cluster  the cluster as store and looks want it, by `upstream`
 claimed_log       the state log as the store wants it
-following         a server that does not lead: it replays the log, and claims it once nobody leads
+standby           a server that does not lead: it replays the log, and claims it once nobody leads
 server_name       how a server is called in its claims
 served_settings   settings of all servers, as clients read and change them
 held_requests     requests wait while no server leads
 kraft_node        this server as the handlers of requests see it
 leave_cluster     takes away what of ours is in a cluster
-fitness           whether a server may be put in front of a cluster
-standing          what the log and the cluster say to somebody who does not lead
+kraft_check       whether a server may be put in front of a cluster
+read_status       what the log and the cluster say to somebody who does not lead
 importing         what `leave --export` kept in ZooKeeper mode, for the state log
 kraft_process     one server: its parts, in the order of their start
 term_duties       the loop and what works for it

@@ -31,7 +31,6 @@ from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft import importing, round_records
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
-from kafka_reassign_rpc.kraft.following import Following
 from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.held_requests import HeldRequests
@@ -42,6 +41,7 @@ from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.served_settings import ServedSettings
 from kafka_reassign_rpc.kraft.server_name import ServerName
 from kafka_reassign_rpc.kraft.sightings import settling
+from kafka_reassign_rpc.kraft.standby import Standby
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
 from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
@@ -128,7 +128,7 @@ class KRaftProcess:
         self._upstream = Upstream(config.upstream, self._may_tell, config.of_controllers)
         self._upstream_cluster = UpstreamCluster(self._upstream, config.client.configs.security_protocol)
         self._log = StateLog(config.client, lead_s=config.lead_s, rank=node_id % RANKS)
-        self._following = Following(self._log)
+        self._standby = Standby(self._log)
         self._claimed: ClaimedLog | None = None
         """None while this server does not lead."""
         self._term: KRaftTerm | None = None
@@ -214,7 +214,7 @@ class KRaftProcess:
 
     async def _import(self, claimed: ClaimedLog) -> None:
         """Takes the file in, if the log does not have it. Raises ControllerMoved, LogRefused."""
-        asked, intents = self._to_import, self._following.intents
+        asked, intents = self._to_import, self._standby.intents
         if asked is None:
             return
         if asked.digest in intents.imported:
@@ -261,10 +261,10 @@ class KRaftProcess:
             await end(self._leads)
 
     async def _lead_again(self) -> None:
-        self._following.on_leader = self._hears_leader
+        self._standby.on_leader = self._hears_leader
         try:
             while True:
-                await self._lead(await self._following.claimed())
+                await self._lead(await self._standby.claimed())
         except (LogLost, LogRefused) as error:
             self._stopped = str(error)
             log.critical(
@@ -278,7 +278,7 @@ class KRaftProcess:
         self._claimed = claimed = ClaimedLog(self._log, str(self._name), self._config.lead_s)
         record = partial(self._recorder.record, term.claim_offset)
         self._term = KRaftTerm(
-            Claimed(claimed, self._following.intents, term.claim_offset),
+            Claimed(claimed, self._standby.intents, term.claim_offset),
             self._upstream_cluster,
             now_ms,
             record,
@@ -325,8 +325,8 @@ class KRaftProcess:
         """As far as it was heard lately."""
         if self._claimed is not None:
             return self._name
-        silent_s = asyncio.get_running_loop().time() - self._following.heard_at
-        return ServerName.of(self._following.leader) if silent_s < self._config.lead_s else None
+        silent_s = asyncio.get_running_loop().time() - self._standby.heard_at
+        return ServerName.of(self._standby.leader) if silent_s < self._config.lead_s else None
 
     def _leader_shown(self, brokers: Iterable[int]) -> Shown | None:
         """None: this server."""

@@ -21,12 +21,12 @@ from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ENABLED
 from kafka_reassign_rpc.core.state.partition import CancelMove
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
-from kafka_reassign_rpc.kraft import round_records, standing
+from kafka_reassign_rpc.kraft import read_status, round_records
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.read_status import Replayed
 from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting
 from kafka_reassign_rpc.kraft.sightings import settling
-from kafka_reassign_rpc.kraft.standing import Replayed
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
@@ -84,12 +84,12 @@ async def _leave(cluster: Cluster, choices: Choices, router: RequestRouter, *, d
     log = StateLog(cluster.settings, server=NAME, lead_s=cluster.lead_s)
     await log.open()
     try:
-        found = await standing.replay(log)
+        found = await read_status.replay(log)
         _show(found, choices, delete_topic=delete_topic)
         if not await choices.ask("hold: this command leads from now on, so that no server starts a move."):
             raise Stopped("nothing was changed")
         term = await log.claim()
-        found = await standing.replay(log)
+        found = await read_status.replay(log)
         claimed = ClaimedLog(log, NAME, cluster.lead_s)
         await _empty(cluster, choices, claimed, found.intents, term.claim_offset)
         await _end_topic(choices, router, delete_topic=delete_topic)
@@ -99,7 +99,7 @@ async def _leave(cluster: Cluster, choices: Choices, router: RequestRouter, *, d
 
 def _show(found: Replayed, choices: Choices, *, delete_topic: bool) -> None:
     choices.say("What is left of kafka-reassign-rpc in this cluster, in the order in which it goes:")
-    leader = standing.leader_of(found, now_ms())
+    leader = read_status.leader_of(found, now_ms())
     if leader is not None:
         choices.say(f"  servers: {leader} leads: {SERVERS}")
     for line in what_is_left(found.intents):

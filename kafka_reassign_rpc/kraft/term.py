@@ -15,14 +15,14 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.kraft.alter_sender import AlterSender
+from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller, LookPace
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
-from kafka_reassign_rpc.kraft.looking import Looking, LookPace
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
 from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
 from kafka_reassign_rpc.kraft.sightings import Settling, Sightings, settling
-from kafka_reassign_rpc.kraft.telling import Telling
 from kafka_reassign_rpc.kraft.term_duties import Asked, Surroundings, TermDuties
 from kafka_reassign_rpc.support.tasks import end
 
@@ -59,14 +59,14 @@ class KRaftTerm:
         self._log, intents, epoch = claimed
         self._tasks = TermTasks()
         sightings = Sightings(intents, settling)
-        self._telling = Telling(cluster, intents, sightings)
+        self._sender = AlterSender(cluster, intents, sightings)
         self._store = KRaftStore(
-            self._log, cluster, intents, epoch, now_ms, self._telling.tell, started_with=started_with
+            self._log, cluster, intents, epoch, now_ms, self._sender.tell, started_with=started_with
         )
         self._outcomes = RecordedOutcomes(intents, record, written, self._store.acknowledge)
-        looking = Looking(cluster, intents, sightings, pace)
+        poller = ClusterPoller(cluster, intents, sightings, pace)
         self._around = Surroundings(
-            self._store, intents, self._telling, looking, self._outcomes, self._tasks, record, now_ms, asked
+            self._store, intents, self._sender, poller, self._outcomes, self._tasks, record, now_ms, asked
         )
 
     async def serve(self, begin: Callable[[MovesTerm], None]) -> str:
@@ -80,7 +80,7 @@ class KRaftTerm:
             why = str(reason)
         finally:
             await self._tasks.stop()
-            self._telling.callers.all_answered(NotController())
+            self._sender.callers.all_answered(NotController())
         return why
 
     async def _loaded(self) -> Cluster:

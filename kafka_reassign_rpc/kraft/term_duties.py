@@ -23,12 +23,12 @@ from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.kraft.alter_sender import AlterSender
+from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Noticed, TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
-from kafka_reassign_rpc.kraft.looking import Looking
 from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
-from kafka_reassign_rpc.kraft.telling import Telling
 from kafka_reassign_rpc.support.parts import nothing
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
@@ -49,8 +49,8 @@ class Surroundings(NamedTuple):
 
     store: KRaftStore
     intents: Intents
-    telling: Telling
-    looking: Looking
+    sender: AlterSender
+    poller: ClusterPoller
     outcomes: RecordedOutcomes
     tasks: TermTasks
     record: Record
@@ -63,7 +63,7 @@ class TermDuties:
 
     def __init__(self, around: Surroundings, cluster: Cluster) -> None:
         self._around = around
-        store, _, telling, looking, outcomes, _, record, now_ms, (links, sampling, client_id) = around
+        store, _, sender, poller, outcomes, _, record, now_ms, (links, sampling, client_id) = around
         self.loop = loop = ControllerLoop(
             cluster, store, self._round_replayed, lambda _: iter(()), lambda *_: TakenOver(), self._record_round
         )
@@ -78,10 +78,10 @@ class TermDuties:
         self._disks = DiskSurvey(sampler.everything, now_ms)
         self._waiting_moves = WaitingMoves(loop)
         self._windows = WindowChanges(loop, now_ms, self._healer.diagnose_again)
-        looking.noticed = self._noticed
+        poller.noticed = self._noticed
         self.all = (
-            Duty("acts", lambda: telling.run(loop), at_once=True),
-            Duty("looks", lambda: looking.run(loop), at_once=True),
+            Duty("acts", lambda: sender.run(loop), at_once=True),
+            Duty("looks", lambda: poller.run(loop), at_once=True),
             Duty("waiting moves", self._waiting_moves.run, at_once=True),
             Duty("windows", self._windows.run, at_once=True),
             Duty("throttles", loop.throttle_leases.run),
@@ -104,16 +104,16 @@ class TermDuties:
             lambda: True,
             nothing,
             self._as_told,
-            lambda request: self._around.looking.look_for(self.loop, request),
+            lambda request: self._around.poller.look_for(self.loop, request),
         )
 
     async def _heal(self) -> None:
         """Not by the one look that a term begins with: a broker that lags may have left out others."""
-        await self._around.looking.looked.wait()
+        await self._around.poller.looked.wait()
         await self._healer.run()
 
     def _record_round(self, events: Iterable[Event]) -> None:
-        heard = self._around.telling.callers.heard(events)
+        heard = self._around.sender.callers.heard(events)
         self._around.record(self._sampler.tracker.ended(heard, self.loop.cluster))
         self._around.outcomes.handed()
 
@@ -125,20 +125,20 @@ class TermDuties:
             if error is None and record is not None and queue.place(topic, index) is None:
                 asked[name] = record
         seconds = min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000
-        answers = await self._around.telling.callers.answers(asked, seconds)
+        answers = await self._around.sender.callers.answers(asked, seconds)
         cancelled = [name for name, one in asked.items() if one.phase is Phase.CANCEL and answers.get(name) is None]
         if cancelled:
-            await self._around.looking.look_again(self.loop, cancelled)
+            await self._around.poller.look_again(self.loop, cancelled)
         if not any(answers.values()):
             return results
         return [(topic, index, error or answers.get(TopicPartition(topic, index))) for topic, index, error in results]
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        cluster, (_, _, telling, looking, *_) = self.loop.cluster, self._around
-        looking.round_replayed()
-        telling.round_replayed()
+        cluster, (_, _, sender, poller, *_) = self.loop.cluster, self._around
+        poller.round_replayed()
+        sender.round_replayed()
         for topic, index, _, after in applied.partitions:
-            telling.callers.moved_on(TopicPartition(topic, index), None if after.move is None else after.move.phase)
+            sender.callers.moved_on(TopicPartition(topic, index), None if after.move is None else after.move.phase)
             yield
         yield from self._waiting_moves.round_replayed(applied)
         yield from self._cordon.changed(applied.partitions)

@@ -4,7 +4,10 @@ check            asks ZooKeeper and the brokers, each within a time limit
 check_departure  asks them whether brokers may go
 read_state       what ZooKeeper holds           ask_brokers      what each broker answers
 unique_findings  what follows where names and numbers are not unique that Kafka takes for that (pure)
-ask_twins        what brokers say of topics that have one id, and twin_findings what follows (pure)
+ask_duplicate_topic_ids
+                 what brokers say of topics that have one id
+duplicate_topic_id_findings
+                 what follows from that (pure)
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)

@@ -10,18 +10,18 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.preflight import (
     ask_brokers,
-    ask_twins,
+    ask_duplicate_topic_ids,
     authorizer_findings,
     broker_findings,
     certificate_findings,
     default_config_findings,
+    duplicate_topic_id_findings,
     kraft_findings,
     migration_state,
     read_state,
     restart_findings,
     restart_state,
     topic_config_findings,
-    twin_findings,
     under_kraft_findings,
     unique_findings,
     znode_findings,
@@ -184,10 +184,12 @@ async def _uniqueness(
 ) -> list[Finding]:
     """Asks brokers only where topics have one id."""
     async with asyncio.timeout(2 * seconds):
-        twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
+        twins = await ask_duplicate_topic_ids.look(
+            zk, state.cluster, config.links, f"check-{config.server_id}", seconds
+        )
         names = await read_state.read_unique_names(zk)
     return [
-        *twin_findings.findings(state.cluster, twins, cures),
+        *duplicate_topic_id_findings.findings(state.cluster, twins, cures),
         *unique_findings.findings(state.cluster, names, cures),
     ]
 

@@ -7,7 +7,7 @@ Here: what is under way, and what is ours. Source: KRaftMigrationDriver.
 
 from collections.abc import Iterator, Sequence
 
-from kafka_reassign_rpc.controller import odd_znodes
+from kafka_reassign_rpc.controller import invalid_election_znodes
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -55,19 +55,19 @@ def findings(
 def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
     """`/migration` and `/controller`."""
     odd, now = state.migration.odd, state.controller
-    if odd is odd_znodes.PREPARED:
+    if odd is invalid_election_znodes.PREPARED:
         yield fine("migration", odd.what)
     elif odd is not None:
         yield unsafe("migration", *odd, cures.delete([znode_paths.MIGRATION]))
     least = max((one.controller_epoch for _, _, one in state.cluster.all_partitions()), default=0)
-    lowered = None if now.problem is not None else odd_znodes.lowered_epoch(now.epoch, least)
+    lowered = None if now.problem is not None else invalid_election_znodes.lowered_epoch(now.epoch, least)
     if lowered is not None:
         verb = "set" if now.epoch is not None else "create"
         yield unsafe("controller", *lowered, cures.shell((verb, znode_paths.CONTROLLER_EPOCH, str(least))))
     if now.problem is not None:
         commands = cures.shell(("set", znode_paths.CONTROLLER_EPOCH, str(least + 1)))
-        yield unsafe("controller", *odd_znodes.controller_epoch(now.problem, least), commands)
-    wrong = None if now.owner is None else odd_znodes.controller(now.owner)
+        yield unsafe("controller", *invalid_election_znodes.controller_epoch(now.problem, least), commands)
+    wrong = None if now.owner is None else invalid_election_znodes.controller(now.owner)
     if wrong is not None and now.owner is not None:
         yield unsafe("controller", *wrong, () if now.owner.session else cures.elect())
     if odd is None and wrong is None and now.problem is None and lowered is None:

@@ -1,6 +1,6 @@
 """What Kafka takes for unique and is not: names that meet as metrics, principals, producer ids, ids of nodes. Pure.
 
-Topic ids: `twin_findings`.
+Topic ids: `duplicate_topic_id_findings`.
 """
 
 from collections import defaultdict

@@ -5,7 +5,7 @@ While no KRaft controller has the cluster: see `under_kraft_findings`.
 
 from collections.abc import Iterator, Sequence
 
-from kafka_reassign_rpc.controller import odd_znodes
+from kafka_reassign_rpc.controller import invalid_election_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
 from kafka_reassign_rpc.core.restarts import table
@@ -128,12 +128,12 @@ def _migration(state: FoundState) -> Finding:
 def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Takeover) -> Finding:
     least = max((one.controller_epoch for _, _, one in cluster.all_partitions()), default=-1)
     if now.problem is not None:
-        return unsafe("controller", *odd_znodes.controller_epoch(now.problem, max(least, 0)))
+        return unsafe("controller", *invalid_election_znodes.controller_epoch(now.problem, max(least, 0)))
     owner = now.owner
-    odd = None if owner is None else odd_znodes.controller(owner)
+    odd = None if owner is None else invalid_election_znodes.controller(owner)
     if owner is not None and odd is not None:
         return (unsafe if owner.kraft_epoch is None else warning)("controller", *odd)
-    lowered = odd_znodes.lowered_epoch(now.epoch, least)
+    lowered = invalid_election_znodes.lowered_epoch(now.epoch, least)
     if lowered is not None:
         return warning("controller", *lowered)
     if owner is None:

@@ -5,7 +5,7 @@ client_connection.py   the client's side
 frame_buffer.py        a byte stream to frames
 frame_codec.py         one frame to one message and back
 bounded_decoder.py     decoders that check every length before they allocate
-decoder_writer.py      the source of such a decoder
+decoder_source.py      the source of such a decoder
 sliced_messages.py     large messages, element by element
 log_dirs_reader.py     large DescribeLogDirs answers, in slices
 principal_data.py      principals as brokers forward them

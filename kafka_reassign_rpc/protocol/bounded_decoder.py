@@ -19,7 +19,7 @@ Bytes behind a valid body are ignored, as in Kafka: a newer peer may know more f
 from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.protocol.decoder_writer import Decoder, DecoderWriter
+from kafka_reassign_rpc.protocol.decoder_source import Decoder, DecoderWriter
 from kafka_reassign_rpc.protocol.frame_errors import BadText, RemoteProtocolError, Truncated
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 

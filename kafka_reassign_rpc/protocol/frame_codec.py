@@ -21,7 +21,7 @@ from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
 from kafka_reassign_rpc.protocol.bounded_decoder import Parts, decoder, parts
-from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, Decoder, decoded, skip_tags
+from kafka_reassign_rpc.protocol.decoder_source import UNLIMITED, Decoder, decoded, skip_tags
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,

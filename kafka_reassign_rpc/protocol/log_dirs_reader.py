@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
-from kafka_reassign_rpc.protocol.decoder_writer import skip_tags, varint
+from kafka_reassign_rpc.protocol.decoder_source import skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, BadText, RemoteProtocolError, Truncated
 
 MAX_VERSION = 4

@@ -5,7 +5,7 @@ version (int16, 0), type, name (compact strings), whether a delegation token has
 
 import struct
 
-from kafka_reassign_rpc.protocol.decoder_writer import LONGEST_TEXT, MISTAKES, skip_tags, varint
+from kafka_reassign_rpc.protocol.decoder_source import LONGEST_TEXT, MISTAKES, skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, NullNotAllowed, RemoteProtocolError, UnsupportedVersion
 
 _VERSION = struct.Struct(">h")

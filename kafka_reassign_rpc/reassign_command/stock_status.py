@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.config_calls import Resource
+from kafka_reassign_rpc.client.known_configs import Answer, told
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.stock_cluster import (
@@ -16,7 +17,6 @@ from kafka_reassign_rpc.client.stock_cluster import (
     sampled,
     text_of_hidden,
 )
-from kafka_reassign_rpc.client.told_configs import Answer, told
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new

@@ -7,7 +7,7 @@
     config_providers.py     values of a properties file that are kept elsewhere
     secret_files.py         files with secrets, and whether others may read them
     security_protocols.py   which protocol a listener speaks
-    slips.py                names that are misspelt
+    misspelt_settings.py    names that are misspelt
     login/                  logins of this process
     sasl/                   SASL of a server
     tls/                    keystores, contexts and principals

@@ -2,15 +2,15 @@
 
     move_book          which move is which from look to look, and how it ended
     seen_cluster       the cluster as core knows it
-    sizes              what brokers' answers about sizes are worth
+    missing_sizes      what brokers' answers about sizes are worth
     throttle_readings  when throttles were read, and which brokers to ask again soon
     quorum_loss        since when nodes are dead while no controller is active
     unseen             what cannot be seen
     watcher            looks again and again, and survives any failure
     cluster_watch      one cluster
     clusters           several clusters of a settings file, and `/api/v1/clusters`
-    served             the pages over HTTP
+    served_http        the pages over HTTP
 
 The first four, and `quorum_loss`, decide without I/O. How often to ask, and how to ask single brokers apart from the
-loop, is in `client/pace.py` and `client/broker_questions.py`.
+loop, is in `client/polling_pace.py` and `client/broker_questions.py`.
 """

@@ -4,7 +4,7 @@ while nothing moves. A throttle is needless only by a reading that is younger th
 
 from collections.abc import Collection, Iterable
 
-from kafka_reassign_rpc.client.told_configs import Told
+from kafka_reassign_rpc.client.known_configs import Told
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster

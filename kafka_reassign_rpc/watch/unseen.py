@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.polling_pace import Ask
 
 log = logging.getLogger(__name__)
 

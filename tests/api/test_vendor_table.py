@@ -7,7 +7,7 @@ import pytest
 from kafka_reassign_rpc.api.ports import RecordedEvents
 from kafka_reassign_rpc.api.vendor_table import ASK, COMMANDS, DO, DOCUMENTS, Row
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
-from kafka_reassign_rpc.core.vendor_bodies import LONGEST_BODY
+from kafka_reassign_rpc.core.document_and_command_bodies import LONGEST_BODY
 from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, DoCommandRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic

@@ -39,7 +39,7 @@ from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft import kraft_store
-from kafka_reassign_rpc.kraft.looking import LookPace
+from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.sightings import Settling
 from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm

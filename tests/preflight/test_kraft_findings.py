@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller import odd_znodes
+from kafka_reassign_rpc.controller import invalid_election_znodes
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
@@ -212,8 +212,16 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
         "log-dirs",
         "broker 4",
     ),
-    "an empty /migration": (with_(1, migration=odd_znodes.migration(b"")), "migration", znode_paths.MIGRATION),
-    "garbage in /migration": (with_(1, migration=odd_znodes.migration(b"{")), "migration", znode_paths.MIGRATION),
+    "an empty /migration": (
+        with_(1, migration=invalid_election_znodes.migration(b"")),
+        "migration",
+        znode_paths.MIGRATION,
+    ),
+    "garbage in /migration": (
+        with_(1, migration=invalid_election_znodes.migration(b"{")),
+        "migration",
+        znode_paths.MIGRATION,
+    ),
     "a /controller that nobody owns": (
         with_(1, controller=ControllerNow(ControllerOwner(1, (), 0, 0), 3, 0, None)),
         "controller",

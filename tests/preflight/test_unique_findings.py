@@ -19,7 +19,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.core.build import broker, cluster, not_moving
-from tests.core.topics.test_twin_ids import knows, topic
+from tests.core.topics.test_duplicate_topic_ids import knows, topic
 from tests.preflight.checking import PLAINTEXT, checked
 from tests.preflight.found_states import found_state
 from tests.preflight.test_kraft_findings import answer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.protocol.bounded_decoder import decoder
-from kafka_reassign_rpc.protocol.decoder_writer import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED, decoded
+from kafka_reassign_rpc.protocol.decoder_source import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED, decoded
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_request,

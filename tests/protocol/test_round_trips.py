@@ -14,7 +14,7 @@ from kafka.protocol.schemas.fields.struct import StructField
 
 from kafka_reassign_rpc.protocol import messages
 from kafka_reassign_rpc.protocol.bounded_decoder import decoder
-from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, decoded, least_size
+from kafka_reassign_rpc.protocol.decoder_source import UNLIMITED, decoded, least_size
 from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
     decode_response,

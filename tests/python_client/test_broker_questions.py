@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from kafka_reassign_rpc.client.broker_questions import BrokerQuestions
-from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.polling_pace import Ask
 
 
 async def test_kr_1_a_watch_that_closes_asks_no_longer_whatever_its_questions_have_found() -> None:

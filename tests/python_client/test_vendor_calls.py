@@ -8,8 +8,8 @@ import pytest
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.server_calls import alter_throttles, controller_state, hold_moves
+from kafka_reassign_rpc.core.document_and_command_bodies import LONGEST_BODY
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.vendor_bodies import LONGEST_BODY
 from kafka_reassign_rpc.protocol.messages import AskDocumentResponse, DoCommandResponse
 
 

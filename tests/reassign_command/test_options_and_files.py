@@ -32,7 +32,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_executable_reassignment,
     parse_reassignment,
 )
-from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
+from kafka_reassign_rpc.security.misspelt_settings import OF_CLIENTS, meant_by
 from tests.tables import for_each
 
 SERVER = ("--bootstrap-server", "h:1")

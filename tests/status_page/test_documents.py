@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.api.vendor_table import DOCUMENTS
+from kafka_reassign_rpc.core.document_and_command_bodies import Parameters
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
@@ -20,7 +21,6 @@ from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.vendor_bodies import Parameters
 from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.requests import PARAMETERS, BadParameter, EventsRequest, MovesRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import client_configs
-from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.polling_pace import Ask
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
@@ -88,7 +88,7 @@ async def test_kr_1_a_broken_answer_about_something_else_leaves_the_moves_shown_
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, reply: Reply, key: int
 ) -> None:
     monkeypatch.setattr("kafka_reassign_rpc.client.broker_questions.LONGEST_PAUSE_S", 1.0)
-    monkeypatch.setattr("kafka_reassign_rpc.client.pace.PAUSES_S", dict.fromkeys(Ask, (0.2, 0.2)))
+    monkeypatch.setattr("kafka_reassign_rpc.client.polling_pace.PAUSES_S", dict.fromkeys(Ask, (0.2, 0.2)))
     nodes = ScriptedCluster()
     first, second = TellingNode(nodes, 1), TellingNode(nodes, 2)
     async with (

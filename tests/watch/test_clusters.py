@@ -22,7 +22,7 @@ from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
-from kafka_reassign_rpc.watch.served import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ServedWatch
 from kafka_reassign_rpc.watch.watcher import Watcher
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get

@@ -2,12 +2,21 @@
 
 from kafka_reassign_rpc.client import Unreachable
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.client.known_configs import told
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
-from kafka_reassign_rpc.client.pace import BYTES_PER_S, LAST, LONGEST_S, REQUESTS_PER_S, SHARE, SOON_S, Ask, Pace
+from kafka_reassign_rpc.client.polling_pace import (
+    BYTES_PER_S,
+    LAST,
+    LONGEST_S,
+    REQUESTS_PER_S,
+    SHARE,
+    SOON_S,
+    Ask,
+    Pace,
+)
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import sampled
-from kafka_reassign_rpc.client.told_configs import told
 from kafka_reassign_rpc.client.traffic import Traffic, count, counted
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -19,7 +28,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
-from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking
+from kafka_reassign_rpc.watch.missing_sizes import Heard, heard, lacking
 from tests.tables import for_each
 
 NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]

@@ -1,7 +1,7 @@
 """kr-2: throttles are read when moves begin and end, and none is called needless that was read before the last move."""
 
-from kafka_reassign_rpc.client.pace import HURRY_S, PAUSES_S, Ask, Pace
-from kafka_reassign_rpc.client.told_configs import Told
+from kafka_reassign_rpc.client.known_configs import Told
+from kafka_reassign_rpc.client.polling_pace import HURRY_S, PAUSES_S, Ask, Pace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.polling_pace import Ask
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
-from kafka_reassign_rpc.watch.served import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ServedWatch
 from tests.http_client import get
 
 PATIENCE_MS = 3_000
@@ -43,9 +43,9 @@ class Watch:
 
 def looks_every(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on each question has this pause, in place of up to a minute."""
-    monkeypatch.setattr("kafka_reassign_rpc.client.pace.LONGEST_S", seconds)
-    monkeypatch.setattr("kafka_reassign_rpc.client.pace.SOON_S", seconds)
-    monkeypatch.setattr("kafka_reassign_rpc.client.pace.PAUSES_S", dict.fromkeys(Ask, (seconds, seconds)))
+    monkeypatch.setattr("kafka_reassign_rpc.client.polling_pace.LONGEST_S", seconds)
+    monkeypatch.setattr("kafka_reassign_rpc.client.polling_pace.SOON_S", seconds)
+    monkeypatch.setattr("kafka_reassign_rpc.client.polling_pace.PAUSES_S", dict.fromkeys(Ask, (seconds, seconds)))
 
 
 @asynccontextmanager

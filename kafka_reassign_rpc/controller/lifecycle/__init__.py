@@ -3,7 +3,7 @@
 server_process       one server: its parts, in the order of their start
 client_listeners     the listeners for clients and brokers, and the node that they find there
 served_http          `/metrics`, `/health`, `/ready`, and the status page
-server_state         the role of this server, and what metrics show of it
+role_and_readiness   the role of this server, and what metrics show of it
 server_config        the settings of one server at its start
 supervisor           takes part in elections; runs a term whenever this server is elected
 term                 one term: load, fail over, propagate, watch, work

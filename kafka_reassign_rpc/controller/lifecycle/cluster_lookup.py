@@ -4,7 +4,7 @@ import logging
 from contextlib import suppress
 from uuid import uuid4
 
-from kafka_reassign_rpc.controller import controller_election, odd_znodes
+from kafka_reassign_rpc.controller import controller_election, invalid_election_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
     """Also makes the paths that servers need. Raises NotSent, MigrationToKRaft, NoCluster."""
     await zk.start(config.connection_timeout_ms / 1000)
-    found = odd_znodes.migration(await controller_election.read_migration(zk))
+    found = invalid_election_znodes.migration(await controller_election.read_migration(zk))
     if found.stops:
         raise controller_election.MigrationToKRaft(str(found.odd))
     if not config.new_cluster:

@@ -7,14 +7,14 @@ from contextlib import suppress
 
 import msgspec
 
+from kafka_reassign_rpc.controller.lifecycle.role_and_readiness import ServerState
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
-from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.core.document_and_command_bodies import EventLog, EventLogBody
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.core.vendor_bodies import EventLog, EventLogBody
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, AskDocumentResponse
 from kafka_reassign_rpc.server.http_server import Page

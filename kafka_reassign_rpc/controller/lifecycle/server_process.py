@@ -15,11 +15,11 @@ from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, c
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import KRaftBrokers
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
+from kafka_reassign_rpc.controller.lifecycle.role_and_readiness import ServerState
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
-from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller.loading.znode_reads import children
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.support.turns import Pace, Turn, in_turns
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -51,7 +51,7 @@ class StandbyIds:
                 self._set(gone, None)
                 del self._ids[gone]
             new = await load_topics.read_ids(self._zk, names - self._ids.keys())
-            twins = await in_turns(twin_ids.find(new, {}), turn=Turn())
+            twins = await in_turns(duplicate_topic_ids.find(new, {}), turn=Turn())
             pace = Pace()
             for topic in new:
                 is_first = topic.name not in twins and topic.id not in self._holders
@@ -60,7 +60,7 @@ class StandbyIds:
             self._read_at = now
 
     def _judged(self, found: Mapping[str, Topic], others: Sequence[Topic]) -> Generator[None, None, dict[str, Topic]]:
-        twins = yield from twin_ids.find((*found.values(), *others), self._holders)
+        twins = yield from duplicate_topic_ids.find((*found.values(), *others), self._holders)
         for name, topic in found.items():
             if name not in twins:
                 self._set(name, topic.id)

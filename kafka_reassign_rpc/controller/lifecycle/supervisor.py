@@ -27,7 +27,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from kafka_reassign_rpc.controller import controller_election, odd_znodes
+from kafka_reassign_rpc.controller import controller_election, invalid_election_znodes
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
@@ -87,7 +87,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
-        self._odd_logged: dict[str, odd_znodes.Odd | None] = {}
+        self._odd_logged: dict[str, invalid_election_znodes.Odd | None] = {}
         self._taken_logged = False
         self._kept_out_logged = ""
         self._is_cut_off = False
@@ -138,7 +138,7 @@ class Supervisor:
                         await self._changed.wait()
                 continue
             except BadZnode as error:
-                self._log_odd(error.path, odd_znodes.controller_epoch(error))
+                self._log_odd(error.path, invalid_election_znodes.controller_epoch(error))
                 may_wait = False
             except Exception:
                 # A defect must not leave a process that looks alive and never controls again.
@@ -163,7 +163,7 @@ class Supervisor:
             log.error("standing by: %s", error)
         self._taken_logged = True
 
-    def _log_odd(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
+    def _log_odd(self, path: str, odd: invalid_election_znodes.Odd | None, *, stands_by: bool = True) -> None:
         """Once for as long as the znode stays like this (None: nothing is odd)."""
         if odd is not None and odd != self._odd_logged.get(path):
             if stands_by:
@@ -207,7 +207,7 @@ class Supervisor:
                 if owner is None:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
-                    odd = odd_znodes.controller(owner)
+                    odd = invalid_election_znodes.controller(owner)
                     if owner.kraft_epoch is not None:
                         await last_control_znode.mark_kraft(self._zk)
                     if odd is None:
@@ -215,7 +215,7 @@ class Supervisor:
                     self._log_odd(znode_paths.CONTROLLER, odd)
                     self._controller_known.set()
                 return True
-            found = odd_znodes.migration(await controller_election.read_migration(self._zk, watch=True))
+            found = invalid_election_znodes.migration(await controller_election.read_migration(self._zk, watch=True))
             self._log_odd(znode_paths.MIGRATION, found.odd, stands_by=found.stops)
             if found.stops and not self._owns(owner):
                 self._may_seize = False

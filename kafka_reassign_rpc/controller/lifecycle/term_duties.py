@@ -45,7 +45,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.support.counted import counted
@@ -197,7 +197,7 @@ class TermDuties:
             self._record(news)
         if not cluster.moving and not cluster.queue:
             self._healer.nothing_moves()
-        if cluster.twins and (freed := twin_ids.freed(cluster)):
+        if cluster.twins and (freed := duplicate_topic_ids.freed(cluster)):
             self.watches.read_topics_again(freed)
 
     def _topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:

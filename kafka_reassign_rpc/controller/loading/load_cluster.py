@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
@@ -78,7 +78,7 @@ async def read_cluster(
     marks = await read_deletion_marks(zk, await children(zk, znode_paths.DELETE_TOPICS))
     moves, parents, with_children = await load_topics.read_moves(zk)
     topics, unreadable = await load_topics.read_topics(zk, names, moves)
-    twins = await in_turns(twin_ids.find(topics.values(), holders or {}), turn=Turn())
+    twins = await in_turns(duplicate_topic_ids.find(topics.values(), holders or {}), turn=Turn())
     topics = {name: topic for name, topic in topics.items() if name not in twins} if twins else topics
     unreadable |= {name: twin.reason for name, twin in twins.items()}
     brokers, servers = dict(await read_brokers(zk)), await read_servers(zk)

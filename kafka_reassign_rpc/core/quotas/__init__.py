@@ -6,5 +6,5 @@ mutation_quotas    how many partitions a client may create and delete (KIP-599)
 request_quotas     how much of the server's time a client may take (KIP-124)
 connection_quotas  how many connections per second come in (KIP-402, KIP-612)
 windowed_rate      the rates that the last two compare with their quotas
-kept_uses          what users and clients have used, in bounded memory
+quota_usage        what users and clients have used, in bounded memory
 """

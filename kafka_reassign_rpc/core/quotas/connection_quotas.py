@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.quotas.client_quotas import IP
-from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
 RATE = "connection_creation_rate"
@@ -35,7 +35,7 @@ class ConnectionQuotas:
         self._rate = WindowedRate(windows)
         self._rates = {listener: WindowedRate(windows) for listener in of_listeners}
         self._windows = windows
-        self._of_addresses: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
+        self._of_addresses: QuotaUsage[WindowedRate] = QuotaUsage(MOST_RATES)
 
     def accept_delay_ms(self, listener: str, now_ms: int) -> int:
         """Counts a connection; returns how long it, and those behind it on the listener, must wait."""

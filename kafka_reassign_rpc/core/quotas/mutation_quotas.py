@@ -10,13 +10,13 @@ from typing import Protocol
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 RATE = "controller_mutation_rate"
 MOST_BUCKETS = 10_000
-"""A bucket that has left memory comes back full (`kept_uses`)."""
+"""A bucket that has left memory comes back full (`quota_usage`)."""
 
 
 class TokenBucket:
@@ -88,7 +88,7 @@ class MutationQuotas:
         self._table = table
         self._clock = clock
         self._burst_s = windows.number * windows.size_ms / 1000
-        self._buckets: KeptUses[TokenBucket] = KeptUses(MOST_BUCKETS)
+        self._buckets: QuotaUsage[TokenBucket] = QuotaUsage(MOST_BUCKETS)
 
     def of_request(self, user: str, client_id: str, *, strict: bool) -> MutationQuota:
         found = self._table.limit(RATE, user, client_id)

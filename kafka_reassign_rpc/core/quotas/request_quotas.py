@@ -2,8 +2,8 @@
 as in Kafka. ClientRequestQuotaManager, ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
 """
 
-from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
 PERCENTAGE = "request_percentage"
@@ -34,12 +34,12 @@ class RequestQuotas:
     def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
         self.table = table
         self._windows = windows
-        self._rates: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
+        self._rates: QuotaUsage[WindowedRate] = QuotaUsage(MOST_RATES)
 
     def use(self, user: str, client_id: str) -> RequestUse | None:
         """Where a client's requests are counted until a quota changes; None: it has no quota.
 
-        Ask again now and then: `KeptUses` may forget a client that does not appear.
+        Ask again now and then: `QuotaUsage` may forget a client that does not appear.
         """
         found = self.table.limit(PERCENTAGE, user, client_id)
         if found is None:

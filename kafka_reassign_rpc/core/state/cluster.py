@@ -35,7 +35,7 @@ class Cluster(msgspec.Struct):
     unreadable: dict[str, str] = {}
     """Topics with an unreadable znode, with the reason: commands do not find them, but their names are taken."""
     twins: dict[str, Twin] = {}
-    """Those of `unreadable` that are left alone only since another topic has their id (`core.topics.twin_ids`)."""
+    """Those of `unreadable` that are left alone only since another topic has their id (`duplicate_topic_ids`)."""
     stale_marks: frozenset[str] = frozenset()
     """Names in `/admin/delete_topics` whose topic does not exist or is newer than its mark.
 

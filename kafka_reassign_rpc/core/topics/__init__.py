@@ -9,6 +9,6 @@ deletion_marks.py       what a mark in /admin/delete_topics means
 lost_commits.py         which changes ZooKeeper holds after a commit whose answer was lost
 missing_replicas.py     replaces replicas that stock brokers placed on this server, and fills missing ones
 own_replicas.py         whether a replica on this server's broker id belongs to a real broker
-twin_ids.py             which of the topics with one id is served
+duplicate_topic_ids.py  which of the topics with one id is served
 replica_placement.py    Kafka's placement of new replicas on brokers and racks, also for `kafka-reassign --generate`
 """

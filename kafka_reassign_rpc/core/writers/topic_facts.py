@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.state.former_partitions import readable_again
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, leave_alone, put_state, put_topic
@@ -98,7 +98,7 @@ class TopicsFound(msgspec.Struct, frozen=True):
     def apply(self, cluster: Cluster) -> Generator[None, None, TopicsChanged]:
         changed = TopicsChanged([], set(), set())
         newer = {name: topic for name, topic in self.found.items() if _is_newer(cluster, topic)}
-        twins = yield from twin_ids.among(newer, cluster)
+        twins = yield from duplicate_topic_ids.among(newer, cluster)
         for name, topic in newer.items():
             if name not in twins:
                 yield from self._put(cluster, topic, changed)

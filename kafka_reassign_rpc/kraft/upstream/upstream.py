@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.pace import Ask
+from kafka_reassign_rpc.client.polling_pace import Ask
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation

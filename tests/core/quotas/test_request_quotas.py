@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
-from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
 from kafka_reassign_rpc.core.quotas.request_quotas import MOST_RATES, PERCENTAGE, RequestQuotas
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
@@ -169,7 +169,7 @@ def test_sv_5_time_after_the_answer_counts_at_the_next_request() -> None:
 
 
 def test_sv_6_memory_is_bounded_and_the_latest_client_is_kept() -> None:
-    kept: KeptUses[list[str]] = KeptUses(2)
+    kept: QuotaUsage[list[str]] = QuotaUsage(2)
     for user in "abac":
         kept.of((user, None), list).append(user)
     assert len(kept) == 2
@@ -205,7 +205,7 @@ def test_sv_6_of_client_ids_that_no_quota_can_name_only_the_beginning_is_kept() 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2", "3"])), max_size=60))
 def test_sv_6_a_user_with_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[str, str | None]]) -> None:
-    kept: KeptUses[list[int]] = KeptUses(4)
+    kept: QuotaUsage[list[int]] = QuotaUsage(4)
     for number, key in enumerate(keys):
         before = dict(kept._values)
         kept.of(key, list).append(number)

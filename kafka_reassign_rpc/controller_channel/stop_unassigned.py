@@ -1,4 +1,4 @@
-"""Asks a broker what it holds, and makes it stop what is not assigned to it (`unassigned` has the why and the how).
+"""Asks a broker what it holds, and makes it stop what is not assigned to it (why and how: `unassigned_replicas`).
 
 All this goes over the channel's own connection, so that no other request comes between the answer and what follows
 from it: a LeaderAndIsr for a replica that is gone would create an empty log.
@@ -10,7 +10,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import Review, StopReplicaState
-from kafka_reassign_rpc.controller_channel.unassigned import Unassigned, is_unassigned, leader_to_follow, unassigned
+from kafka_reassign_rpc.controller_channel.unassigned_replicas import (
+    Unassigned,
+    is_unassigned,
+    leader_to_follow,
+    unassigned,
+)
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster

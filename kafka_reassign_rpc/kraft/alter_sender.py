@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 WAITS = "It is durable, and waits: {}."
 
 
-class Telling:
+class AlterSender:
     """An act whose record has changed before it is sent is dropped: the later round has its own."""
 
     def __init__(self, cluster: KRaftCluster, intents: Intents, sightings: Sightings) -> None:

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.quotas.quota_table import Sharers
 V = TypeVar("V")
 
 
-class KeptUses(Generic[V]):
+class QuotaUsage(Generic[V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[Sharers, V] = OrderedDict()

@@ -10,10 +10,10 @@ from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.kraft import standing
+from kafka_reassign_rpc.kraft import read_status
 from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.ports import Look, LookFailed
-from kafka_reassign_rpc.kraft.standing import Replayed
+from kafka_reassign_rpc.kraft.read_status import Replayed
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogError, LogUnavailable
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
@@ -60,7 +60,7 @@ async def _facts(settings: ClientSettings, configs: Mapping[str, Any]) -> Facts:
     """Raises _SeesNothing; LogRefused for a cluster in ZooKeeper mode; KafkaError, LookFailed."""
     router = await connect(settings)
     try:
-        async with standing.seen(configs, settings.configs.security_protocol) as (upstream, cluster):
+        async with read_status.seen(configs, settings.configs.security_protocol) as (upstream, cluster):
             allowed = await upstream.allowed()
             if AclOperation.DESCRIBE not in allowed:
                 raise _SeesNothing(allowed)
@@ -69,7 +69,7 @@ async def _facts(settings: ClientSettings, configs: Mapping[str, Any]) -> Facts:
         try:
             says: list[str] | LogError = await log_topic.examined(router, TOPIC)
             is_there = await log_topic.is_there(router, TOPIC)
-            log = await standing.replayed(settings) if is_there else None
+            log = await read_status.replayed(settings) if is_there else None
         except LogError as error:
             return Facts(allowed, look, error)
         except (Unreachable, Unauthenticated) as error:
@@ -123,7 +123,7 @@ def _of_log(facts: Facts, now: int) -> Iterator[Finding]:
         yield warning("state-log", one, "nothing, if that is right")
     if facts.log is not None:
         waiting = sum(len(part.entries) for part in facts.log.intents.queue.values())
-        leader = standing.leader_of(facts.log, now)
+        leader = read_status.leader_of(facts.log, now)
         leads = f"server {leader} leads" if leader is not None else "no server leads"
         moves = counted(len(facts.log.intents.moves), "move")
         yield fine("state-log", f"it can be read: {leads}, {moves} in flight, {waiting} waiting")

@@ -12,12 +12,12 @@ from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.fitness import Facts, findings
 from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.kraft_check import Facts, findings
 from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.leave_cluster import HOLD, what_is_left
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.standing import SILENT_MS, Replayed
+from kafka_reassign_rpc.kraft.read_status import SILENT_MS, Replayed
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable
 from kafka_reassign_rpc.leaving.kept_file import Kept, waiting, with_moves
 from kafka_reassign_rpc.preflight.findings import Level

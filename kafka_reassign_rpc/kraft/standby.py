@@ -22,7 +22,7 @@ SMALL = 100_000
 """Bytes of a round that is decoded at once, in a millisecond."""
 
 
-class Following:
+class Standby:
     """leader  the name of the server that leads, in its claim; "" if none is known
     intents replayed up to what was read last
     """

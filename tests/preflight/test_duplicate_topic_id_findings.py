@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.preflight.ask_twins import Log, Twins
+from kafka_reassign_rpc.preflight.ask_duplicate_topic_ids import Log, Twins
 from kafka_reassign_rpc.preflight.cures import Cures
+from kafka_reassign_rpc.preflight.duplicate_topic_id_findings import findings
 from kafka_reassign_rpc.preflight.findings import Finding, Level
-from kafka_reassign_rpc.preflight.twin_findings import findings
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment, TopicZnode, encode_topic
 from tests.controller.bare_controller import id_of, topic_json
 from tests.core.build import cluster, not_moving
-from tests.core.topics.test_twin_ids import knows, topic
+from tests.core.topics.test_duplicate_topic_ids import knows, topic
 from tests.faults.cluster import Cluster
 from tests.preflight.checking import checked
 from tests.preflight.command import run

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.core.topics import twin_ids
-from kafka_reassign_rpc.preflight.ask_twins import MOST_TOPICS, Twins
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
+from kafka_reassign_rpc.preflight.ask_duplicate_topic_ids import MOST_TOPICS, Twins
 from kafka_reassign_rpc.preflight.cures import Commands, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe
 from kafka_reassign_rpc.support.counted import counted, those
@@ -30,7 +30,7 @@ class _Cure(NamedTuple):
 
 
 def findings(cluster: Cluster, twins: Twins, cures: Cures) -> Iterator[Finding]:
-    groups = twin_ids.groups(cluster.twins)
+    groups = duplicate_topic_ids.groups(cluster.twins)
     if not groups:
         yield fine(SUBJECT, "no two topics have one id")
     for topic_id, names in islice(groups.items(), MOST_TOPICS):

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound, UnreadableGone
 from tests.core.build import TOPIC, TOPIC_ID, cluster, learn, not_moving
 
@@ -19,7 +19,7 @@ def topic(name: str, id_: UUID | None, *, created: int = 5, version: int = 0) ->
 
 
 def left_alone(*topics: Topic, holders: Mapping[UUID, str] | None = None) -> dict[str, str]:
-    steps = twin_ids.find(topics, holders or {})
+    steps = duplicate_topic_ids.find(topics, holders or {})
     while True:
         try:
             next(steps)
@@ -67,7 +67,7 @@ def test_sv_4_a_topic_that_comes_with_a_known_id_is_left_alone_though_its_znode_
     assert here.topic_names == {X: "a", TOPIC_ID: TOPIC}
     assert here.twins["b"].first == "a"
     assert "topic a, which had it first" in here.unreadable["b"]
-    assert not twin_ids.freed(here)
+    assert not duplicate_topic_ids.freed(here)
 
 
 def test_sv_4_a_known_topic_that_gets_anothers_id_keeps_what_is_known_of_it_until_it_has_its_own_again() -> None:
@@ -89,7 +89,7 @@ def test_sv_4_topics_that_change_their_ids_for_each_others_are_no_twins() -> Non
     read(here, topic("a", Y, version=1))
     assert [*here.twins] == ["a"]
     read(here, topic("b", X, version=1))
-    assert twin_ids.freed(here) == ["a"]
+    assert duplicate_topic_ids.freed(here) == ["a"]
     read(here, topic("a", Y, version=1))
     assert (ids(here), here.twins) == ({"a": Y, "b": X}, {})
 
@@ -98,9 +98,9 @@ def test_sv_4_a_topic_is_free_once_no_other_has_its_id() -> None:
     here = knows(topic("a", X), topic("b", X), topic("c", X))
     assert [*here.twins] == ["b", "c"]
     read(here, topic("a", Z, version=1))
-    assert twin_ids.freed(here) == ["b", "c"]
+    assert duplicate_topic_ids.freed(here) == ["b", "c"]
     read(here, topic("b", X))
-    assert not twin_ids.freed(here)
+    assert not duplicate_topic_ids.freed(here)
     read(here, topic("c", X))
     assert ids(here) == {"a": Z, "b": X}
     assert here.twins["c"].first == "b"
@@ -119,4 +119,4 @@ def test_sv_4_one_that_becomes_unreadable_or_is_gone_is_no_twin() -> None:
 
 def test_sv_4_topics_are_grouped_by_their_id_with_the_served_one_first() -> None:
     here = knows(topic("b", X), topic("a", X), topic("c", X), topic("d", Y), topic("e", Y))
-    assert twin_ids.groups(here.twins) == {X: ["b", "a", "c"], Y: ["d", "e"]}
+    assert duplicate_topic_ids.groups(here.twins) == {X: ["b", "a", "c"], Y: ["d", "e"]}

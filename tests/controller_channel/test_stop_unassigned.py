@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.controller_channel.unassigned import is_unassigned, leader_to_follow
+from kafka_reassign_rpc.controller_channel.unassigned_replicas import is_unassigned, leader_to_follow
 from kafka_reassign_rpc.core.round.changed_by_others import with_former_state
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions

@@ -38,7 +38,7 @@ class LookPace(NamedTuple):
     at_rest: float = 5.0
 
 
-class Looking:
+class ClusterPoller:
     """`noticed` is called after each look, once what it means is durable; `looked` is set then."""
 
     def __init__(self, cluster: KRaftCluster, intents: Intents, sightings: Sightings, pace: LookPace) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.topics import twin_ids
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.preflight.ask_brokers import AT_ONCE
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, MetadataRequest
@@ -51,7 +51,7 @@ class Twins(NamedTuple):
 
 async def look(zk: ZooKeeper, cluster: Cluster, links: BrokerLinks, client_id: str, seconds: float) -> Twins:
     """Each broker has `seconds` for its answer. Raises ZkError."""
-    names = [name for group in twin_ids.groups(cluster.twins).values() for name in group][:MOST_TOPICS]
+    names = [name for group in duplicate_topic_ids.groups(cluster.twins).values() for name in group][:MOST_TOPICS]
     paths = {znode_paths.topic(name): name for name in names}
     znodes = {}
     for (path, name), read in zip(paths.items(), await zk.multi_get(list(paths)), strict=True):

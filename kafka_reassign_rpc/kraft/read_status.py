@@ -9,10 +9,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.status.views import ControllerView
 from kafka_reassign_rpc.kraft import cluster_seen
-from kafka_reassign_rpc.kraft.following import after, claimant
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.server_name import ServerName
+from kafka_reassign_rpc.kraft.standby import after, claimant
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
