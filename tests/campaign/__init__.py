@@ -7,6 +7,7 @@ generator       from a seed to the steps: pure
 site            the processes: ZooKeeper, brokers, our servers, the proxies between them
 *_steps         what each step does: night_steps those of operators at night, edit_steps edits of replicas by hand,
                 mistake_steps mistakes of which nothing may come
+topics_by_admin topics made, grown and deleted by an admin client, in both campaigns
 executor        carries the steps out, lane by lane
 producers, readers   the load, and what it was told; client_log: what librdkafka says of itself
 facts           what the cluster shows

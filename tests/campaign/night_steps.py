@@ -17,7 +17,8 @@ from tests.faults.cluster import alter_request, ask
 from tests.vendor_requests import order, told
 
 from .site import SERVER_IDS, WAIT_S, Site
-from .topic_steps import ASK_EVERY_S, Targets, _named, _told
+from .topic_steps import _named, _told
+from .topics_by_admin import ASK_EVERY_S, Targets
 
 SERVER = next(iter(SERVER_IDS.values()))
 

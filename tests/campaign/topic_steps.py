@@ -1,14 +1,10 @@
 """What clients ask: topics, configs, moves by every route. A refusal or a lost answer is part of the campaign."""
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from kafka_reassign_rpc.client.config_calls import TOPIC, config_request
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest
@@ -18,43 +14,23 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, Zk
 from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import Name, alter, ask
 
-from .producers import Configs
-from .site import SEIZED_WITHIN_S, WAIT_S, Site
+from . import topics_by_admin
+from .site import SEIZED_WITHIN_S, Site
+from .topics_by_admin import ASK_EVERY_S, ASK_S, Targets
 
-ASK_S = 10
-ASK_EVERY_S = 0.3
 LEFT_TO_STOCK = "nothing: a stock broker controls, and these partitions move"
 T = TypeVar("T")
-Targets = Mapping[int, list[int]]
 
 
 async def create_topic(site: Site, topic: str, incarnation: int, replicas: Targets, min_insync: int) -> str:
-    """Asked again and again until the topic is there: its name may still be that of a topic that is being deleted."""
-    new = NewTopic(
-        topic,
-        num_partitions=len(replicas),
-        replica_assignment=list(replicas.values()),
-        config={"min.insync.replicas": str(min_insync)},
+    return await topics_by_admin.create_topic(
+        site, topic, incarnation, replicas, min_insync, lambda: _topic_id(site, topic)
     )
-    before = site.topic_ids.get(topic)
-
-    async def new_id() -> str | None:
-        found = await _topic_id(site, topic)
-        return None if found == before else found
-
-    asked, site.topic_ids[topic] = await _asked_until(
-        site, new_id, lambda admin: admin.create_topics([new], operation_timeout=5, request_timeout=ASK_S)
-    )
-    site.topics[topic] = len(replicas)
-    site.load.start_producer(topic, incarnation, len(replicas))
-    return f"created, asked {asked} times"
 
 
 async def delete_topic(site: Site, topic: str) -> str:
     """Under load. Returns when the deletion is asked for durably; it may take until every replica is reachable."""
     async with site.deletion():
-        site.load.end(topic)
-        site.topics.pop(topic)
         before = site.topic_ids[topic]
 
         async def progress() -> str | None:
@@ -62,11 +38,9 @@ async def delete_topic(site: Site, topic: str) -> str:
                 return "deleted"
             return "is being deleted" if await site.zk.exists(znode_paths.delete_topic(topic)) is not None else None
 
-        asked, ended = await _asked_until(
-            site, progress, lambda admin: admin.delete_topics([topic], operation_timeout=5, request_timeout=ASK_S)
-        )
+        ended = await topics_by_admin.delete_topic(site, topic, progress)
     await asyncio.to_thread(site.load.drop_producer, topic)
-    return f"{ended}, asked {asked} times"
+    return ended
 
 
 async def vanish_topic(site: Site, topic: str, away: float) -> str:
@@ -133,19 +107,11 @@ async def _put_back(site: Site, topic: str, znodes: Sequence[Create]) -> None:
 
 
 async def grow_topic(site: Site, topic: str, partitions: int) -> str:
-    """More partitions, which the controller places."""
-    new = NewPartitions(topic, partitions)
-
-    async def last_one() -> list[int] | None:
+    async def progress() -> str | None:
         found: dict[str, list[int]] = json.loads((await site.zk.get(znode_paths.topic(topic)))[0])["partitions"]
-        return found.get(str(partitions - 1))
+        return f"on {found[last]}" if (last := str(partitions - 1)) in found else None
 
-    asked, replicas = await _asked_until(
-        site, last_one, lambda admin: admin.create_partitions([new], operation_timeout=5, request_timeout=ASK_S)
-    )
-    site.topics[topic] = partitions
-    site.load.grow(topic, partitions)
-    return f"on {replicas}, asked {asked} times"
+    return await topics_by_admin.grow_topic(site, topic, partitions, progress)
 
 
 async def configure_topic(site: Site, topic: str, config: str, value: str | None) -> str:
@@ -250,7 +216,7 @@ async def _told(question: Awaitable[Any], show: Callable[[Any], object]) -> str:
             return f"answered {show(await question)}"
     except NodeExists:
         return "another one is in progress"
-    except (OSError, EOFError, AssertionError, LookupError, ZkError, KafkaException) as error:
+    except (OSError, EOFError, AssertionError, LookupError, ZkError) as error:
         return f"no answer: {type(error).__name__} {str(error)[:100]}"
 
 
@@ -259,31 +225,6 @@ async def _topic_id(site: Site, topic: str) -> str | None:
         return str(json.loads((await site.zk.get(znode_paths.topic(topic)))[0])["topic_id"])
     except NoNode:
         return None
-
-
-async def _asked_until(
-    site: Site, done: Callable[[], Awaitable[T | None]], question: Callable[[AdminClient], dict[Any, Any]]
-) -> tuple[int, T]:
-    """Ask until it has come about; how often it was asked, and what `done` gives. Raises TimeoutError after WAIT_S."""
-    deadline = time.monotonic() + WAIT_S
-    asked, last = 0, "nothing yet"
-    while time.monotonic() < deadline:
-        with contextlib.suppress(ZkError):
-            if found := await done():
-                return asked, found
-            asked += 1
-            last = await _told(asyncio.to_thread(_ask_admin, site.admin, question), str)
-            if found := await done():
-                return asked, found
-        await asyncio.sleep(ASK_EVERY_S)
-    raise TimeoutError(f"not within {WAIT_S:g} s, asked {asked} times; the last answer: {last}")
-
-
-def _ask_admin(configs: Configs, question: Callable[[AdminClient], dict[Any, Any]]) -> str:
-    admin = AdminClient({**configs, "log_level": 0})
-    for answer in question(admin).values():
-        answer.result(2 * ASK_S)
-    return "done"
 
 
 def _codes(errors: Iterable[int]) -> str:

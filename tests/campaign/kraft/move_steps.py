@@ -4,21 +4,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.campaign import topics_by_admin
 from tests.campaign.site import WAIT_S
+from tests.campaign.topics_by_admin import ASK_EVERY_S
 
 from .asked import Asked, Asking
 from .kraft_plan import BROKER_IDS
 from .kraft_site import STATE_TOPIC, KRaftSite
 
-ASK_S = 10
-ASK_EVERY_S = 0.5
 SIDES = ("leader", "follower")
 RATES = tuple(f"{side}.replication.throttled.rate" for side in SIDES)
 LISTS = tuple(f"{side}.replication.throttled.replicas" for side in SIDES)
@@ -29,54 +26,33 @@ Targets = Mapping[int, Sequence[int]]
 
 
 async def create_topic(site: KRaftSite, topic: str, incarnation: int, replicas: Targets, min_insync: int) -> str:
-    new = NewTopic(
-        topic,
-        num_partitions=len(replicas),
-        replica_assignment=[list(one) for one in replicas.values()],
-        config={"min.insync.replicas": str(min_insync)},
-    )
-    before = site.topic_ids.get(topic)
-
-    async def is_there() -> bool:
+    async def id_now() -> str | None:
         found = (await site.found([topic]))[topic]
-        if found.error is not None or found.topic_id == before:
-            return False
-        site.topic_ids[topic] = found.topic_id
-        return True
+        return None if found.error is not None else found.topic_id
 
-    asked = await _asked_until(site, is_there, lambda admin: admin.create_topics([new], request_timeout=ASK_S))
-    site.topics[topic] = len(replicas)
-    site.load.start_producer(topic, incarnation, len(replicas))
-    return f"created, asked {asked} times"
+    return await topics_by_admin.create_topic(site, topic, incarnation, replicas, min_insync, id_now)
 
 
 async def delete_topic(site: KRaftSite, topic: str) -> str:
     """Under load."""
-    site.load.end(topic)
-    site.topics.pop(topic)
     site.deleted.add(topic)
 
-    async def is_gone() -> bool:
+    async def progress() -> str | None:
         found = (await site.found([topic]))[topic]
-        return found.error is not None and found.error.name == "UNKNOWN_TOPIC_OR_PARTITION"
+        is_gone = found.error is not None and found.error.name == "UNKNOWN_TOPIC_OR_PARTITION"
+        return "deleted" if is_gone else None
 
-    asked = await _asked_until(site, is_gone, lambda admin: admin.delete_topics([topic], request_timeout=ASK_S))
+    ended = await topics_by_admin.delete_topic(site, topic, progress)
     await asyncio.to_thread(site.load.drop_producer, topic)
-    return f"deleted, asked {asked} times"
+    return ended
 
 
 async def grow_topic(site: KRaftSite, topic: str, partitions: int) -> str:
-    async def has_grown() -> bool:
-        return len((await site.found([topic]))[topic].partitions) >= partitions
+    async def progress() -> str | None:
+        has_grown = len((await site.found([topic]))[topic].partitions) >= partitions
+        return f"has {partitions} partitions" if has_grown else None
 
-    asked = await _asked_until(
-        site,
-        has_grown,
-        lambda admin: admin.create_partitions([NewPartitions(topic, partitions)], request_timeout=ASK_S),
-    )
-    site.topics[topic] = partitions
-    site.load.grow(topic, partitions)
-    return f"has {partitions} partitions, asked {asked} times"
+    return await topics_by_admin.grow_topic(site, topic, partitions, progress)
 
 
 async def configure_topic(site: KRaftSite, topic: str, config: str, value: str | None) -> str:
@@ -254,32 +230,3 @@ async def _told(
 
 def _shown(errors: Iterable[KafkaError | None]) -> str:
     return ",".join("ok" if one is None else one.name for one in errors)
-
-
-async def _asked_until(
-    site: KRaftSite, is_done: Callable[[], Awaitable[bool]], question: Callable[[AdminClient], dict[str, object]]
-) -> int:
-    """How often it was asked until it had come about. Raises TimeoutError after WAIT_S."""
-    deadline = time.monotonic() + WAIT_S
-    asked, last = 0, "nothing yet"
-    while time.monotonic() < deadline:
-        try:
-            if await is_done():
-                return asked
-        except KafkaError as error:
-            last = error.name
-        else:
-            asked += 1
-            last = await asyncio.to_thread(_ask_admin, site.admin, question)
-        await asyncio.sleep(ASK_EVERY_S)
-    raise TimeoutError(f"not within {WAIT_S:g} s, asked {asked} times; the last answer: {last}")
-
-
-def _ask_admin(configs: Mapping[str, str], question: Callable[[AdminClient], dict[str, object]]) -> str:
-    admin = AdminClient({**configs, "log_level": 0})
-    try:
-        for answer in question(admin).values():
-            answer.result(2 * ASK_S)  # type: ignore[attr-defined]
-    except KafkaException as error:
-        return str(error)
-    return "done"
