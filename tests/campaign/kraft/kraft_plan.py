@@ -23,11 +23,12 @@ from tests.campaign.generator import (
 from tests.campaign.proxies import WRITE_CUTS
 from tests.campaign.steps import BROKERS, READERS, SERVERS, TOPIC, Step
 
-from .kraft_kinds import CONTROLLERS, KINDS, STATE_LOG
+from .kraft_kinds import CONTROLLERS, KINDS, OPERATORS, STATE_LOG
 
 BROKER_IDS = (1, 2, 3)
 CONTROLLER_IDS = (101, 102, 103)
 KRAFT_TOPICS = {topic: kind for topic, kind in TOPICS.items() if topic.endswith("-0") or kind == IDEMPOTENT}
+FEWEST_PARTITIONS = 2
 RATES = (100_000, 400_000)
 """Throttles, bytes/s: such that moves take seconds."""
 HOWS = ("reset", "silence", "mute", "refuse")
@@ -42,9 +43,9 @@ def plan(seed: int, seconds: float, off: Collection[str] = ()) -> list[Step]:
         STATE_LOG: _state_log(numbers_of(seed, STATE_LOG), off),
         READERS: _readers(numbers_of(seed, READERS), off),
     }
-    kept = numbers_of(seed, "kept").choice(
-        list(KRAFT_TOPICS)
-    )  # else most campaigns have nothing that a group must read
+    # Else most campaigns have nothing that a group must read.
+    kept = numbers_of(seed, "kept").choice(list(KRAFT_TOPICS))
+    lanes[OPERATORS] = _operators(numbers_of(seed, OPERATORS), kept, off)
     for topic in KRAFT_TOPICS:
         lanes[topic] = _topic(numbers_of(seed, topic), topic, (*off, "delete_topic") if topic == kept else off)
     internal = {name: kind for name, kind in kinds_of(TOPIC, off, KINDS).items() if kind.internal}
@@ -61,6 +62,8 @@ def _brokers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
             arguments["broker"] = numbers.choice(BROKER_IDS)
         if name == "cut_broker":
             arguments["how"] = numbers.choice(HOWS)
+        if name == "lose_broker":
+            arguments["brake"] = numbers.random() < 0.5
         yield name, arguments, kind.takes + away + between(numbers, 2, 10)
 
 
@@ -90,6 +93,22 @@ def _state_log(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
     for name, kind in draws(numbers, kinds_of(STATE_LOG, off, KINDS)):
         arguments = {"target": replicas(numbers, BROKER_IDS)} if name == "move_log" else {}
         yield name, arguments, kind.takes + between(numbers, 3, 15)
+
+
+def _operators(numbers: random.Random, kept: str, off: Collection[str]) -> Iterator[Drawn]:
+    """Beside the lanes of topics: some may find no topic of the name any more. `kept` is never deleted."""
+    for name, kind in draws(numbers, kinds_of(OPERATORS, off, KINDS)):
+        away = between(numbers, 3, 9)
+        arguments: dict[str, Any] = {"away": away}
+        if name == "cordon_broker":
+            drain = numbers.choice(("no", "drain", "cancelled"))
+            arguments |= {"topic": kept, "broker": numbers.choice(BROKER_IDS), "drain": drain}
+        else:
+            arguments["topic"] = numbers.choice(list(KRAFT_TOPICS))
+            arguments["targets"] = targets(numbers, FEWEST_PARTITIONS, BROKER_IDS)
+        if name == "strip_throttle":
+            arguments["rate"] = min(RATES)
+        yield name, arguments, kind.takes + away + between(numbers, 2, 10)
 
 
 def _readers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
@@ -123,7 +142,7 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
         arguments = _movement(numbers, name, topic, partitions)
         return name, arguments, rest + arguments.get("away", 0.0)
 
-    return life_of_topic(numbers, topic, kinds_of(TOPIC, off, KINDS), 2, 4, new, other)
+    return life_of_topic(numbers, topic, kinds_of(TOPIC, off, KINDS), FEWEST_PARTITIONS, 4, new, other)
 
 
 def _internal(numbers: random.Random, topic: str, partitions: int, kinds: Any) -> Iterator[Drawn]:

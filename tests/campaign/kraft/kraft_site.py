@@ -29,6 +29,7 @@ from tests.zookeeper.proxy import Proxy
 from .asked import Requests
 from .kraft_plan import BROKER_IDS, CONTROLLER_IDS
 from .log_audit import LogAudit
+from .rule_checks import Cordon, Lost
 
 LEAD_S = 2.0
 STATE_TOPIC = "__kafka_reassign"
@@ -56,7 +57,9 @@ class KRaftSite:
     proxies   between each server (by name) and the brokers, and between each broker (by id) and the controllers
     topics    the partitions of each topic that exists now as far as the steps know
     deleted   topics that were deleted at least once
-    servers   held by the step that harms servers
+    lost      brokers that were away for longer than the limit of self-healing
+    cordons   brokers that were cordoned
+    placing   held by who moves the state log, cordons a broker or has one repaired: each changes where replicas may be
     """
 
     def __init__(self, directory: Path, started: Processes) -> None:
@@ -70,8 +73,9 @@ class KRaftSite:
         self.topic_ids: dict[str, str] = {}
         self.deleted: set[str] = set()
         self.requests = Requests()
-        self.harming = asyncio.Lock()
-        """Held by who harms a broker or a controller, for as long as more would leave no majority of either."""
+        self.lost: list[Lost] = []
+        self.cordons: list[Cordon] = []
+        self.placing = asyncio.Lock()
         self._ports = {name: ports_in_a_row(2 + max(BROKER_IDS)) for name in SERVER_NAMES}
         """Of each server; the ports behind it show the brokers, so that no client of ours goes to a broker itself."""
         self._plans = itertools.count()

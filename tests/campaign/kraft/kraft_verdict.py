@@ -13,7 +13,7 @@ from tests.campaign.facts import Facts, State, Topic
 from tests.campaign.generator import INTERNAL_TOPICS
 from tests.campaign.verdict import AGAIN_S, CheckFailed, Counts, demand, judge_records
 
-from . import intent_checks
+from . import intent_checks, rule_checks
 from .kraft_plan import BROKER_IDS
 from .kraft_site import STATE_TOPIC, KRaftSite
 
@@ -45,6 +45,8 @@ async def kraft_judge(site: KRaftSite, say: Callable[[str], None]) -> Counts:
     demand("acknowledged", intent_checks.acknowledged(told, site.requests.of_ours))
     demand("others", list(intent_checks.nobody_else(told, behind, site.deleted)))
     demand("as decided", list(intent_checks.as_decided(told, behind, replicas)))
+    demand("rules", list(rule_checks.by_rules(site.audit.rounds, site.lost)))
+    demand("cordons", list(rule_checks.not_over_cordons(told, site.cordons)))
     return await judge_records(site.load, site.topics, site.admin, _leaders_dirs(site, facts))
 
 

@@ -59,26 +59,26 @@ async def configure_topic(site: KRaftSite, topic: str, config: str, value: str |
     async def asked(client: AsyncReassignmentClient) -> str:
         return _shown((await client.change_configs({(TOPIC, topic): {config: value}})).values())
 
-    return await _told(site.cluster(), asked)
+    return await told(site.cluster(), asked)
 
 
 # Moves by our servers
 
 
 async def move(site: KRaftSite, topic: str, targets: Targets) -> str:
-    return await _altered(site, _named(topic, targets), MoveTerms)
+    return await altered(site, named(topic, targets), MoveTerms)
 
 
 async def move_with_lease(site: KRaftSite, topic: str, targets: Targets, rate: int) -> str:
-    return await _altered(site, _named(topic, targets), lambda to: MoveTerms(to, throttle=rate))
+    return await altered(site, named(topic, targets), lambda to: MoveTerms(to, throttle=rate))
 
 
 async def queue_moves(site: KRaftSite, topic: str, targets: Targets, rate: int | None) -> str:
-    return await _altered(site, _named(topic, targets), lambda to: MoveTerms(to, route=QUEUE, throttle=rate))
+    return await altered(site, named(topic, targets), lambda to: MoveTerms(to, route=QUEUE, throttle=rate))
 
 
 async def cancel(site: KRaftSite, topic: str, partitions: Sequence[int]) -> str:
-    return await _cancelled(site.ours(), site.requests.of_ours, [TopicPartition(topic, one) for one in partitions])
+    return await cancelled(site.ours(), site.requests.of_ours, [TopicPartition(topic, one) for one in partitions])
 
 
 async def cancel_all(site: KRaftSite) -> str:
@@ -88,28 +88,29 @@ async def cancel_all(site: KRaftSite) -> str:
             names = list(await client.list_partition_reassignments())
     except KafkaError as error:
         return f"no answer: {error.name}"
-    return await _cancelled(site.ours(), site.requests.of_ours, names) if names else "nothing moves"
+    return await cancelled(site.ours(), site.requests.of_ours, names) if names else "nothing moves"
 
 
 async def move_log(site: KRaftSite, target: Sequence[int]) -> str:
     """The topic of the state log itself."""
-    return await _altered(site, _named(STATE_TOPIC, {0: target}), MoveTerms)
+    async with site.placing:
+        return await altered(site, named(STATE_TOPIC, {0: target}), MoveTerms)
 
 
 # Behind them
 
 
 async def move_behind(site: KRaftSite, topic: str, targets: Targets) -> str:
-    return await _altered_behind(site, _named(topic, targets))
+    return await _altered_behind(site, named(topic, targets))
 
 
 async def cancel_behind(site: KRaftSite, topic: str, partitions: Sequence[int]) -> str:
-    return await _cancelled(site.cluster(), site.requests.behind, [TopicPartition(topic, one) for one in partitions])
+    return await cancelled(site.cluster(), site.requests.behind, [TopicPartition(topic, one) for one in partitions])
 
 
 async def throttle_behind(site: KRaftSite, topic: str, targets: Targets, rate: int, away: float) -> str:
     """Another tool moves with throttles of its own: set before its moves, and deleted after them, as stock ones do."""
-    names = _named(topic, targets)
+    names = named(topic, targets)
     changes: dict[Resource, dict[str, str]] = {
         (BROKER, str(one)): dict.fromkeys(RATES, str(rate)) for one in BROKER_IDS
     }
@@ -118,10 +119,10 @@ async def throttle_behind(site: KRaftSite, topic: str, targets: Targets, rate: i
     async def throttled(client: AsyncReassignmentClient) -> str:
         return _shown((await client.change_configs(changes)).values())
 
-    await _told(site.cluster(), throttled)
+    await told(site.cluster(), throttled)
     moved = await _altered_behind(site, names)
     await asyncio.sleep(away)
-    return f"{moved}, then throttles deleted {await _unthrottled(site, topic)}"
+    return f"{moved}, then throttles deleted {await unthrottled(site, topic)}"
 
 
 async def stock_tool(site: KRaftSite, topic: str, targets: Targets, rate: int, away: float) -> str:
@@ -130,23 +131,23 @@ async def stock_tool(site: KRaftSite, topic: str, targets: Targets, rate: int, a
     entries = [{"topic": topic, "partition": index, "replicas": list(to)} for index, to in targets.items()]
     plan = site.plan_file({"version": 1, "partitions": entries})
     base = ["--bootstrap-server", site.bootstrap, "--reassignment-json-file", str(plan)]
-    moving = Asking(site.requests.behind, _named(topic, targets))
+    moving = Asking(site.requests.behind, named(topic, targets))
     try:
         done = await site.tools.run("reassign-partitions", *base, "--execute", "--throttle", str(rate))
     finally:
         moving.lost()
     await asyncio.sleep(away)
     verified = await site.tools.run("reassign-partitions", *base, "--verify")
-    cancelling = Asking(site.requests.behind, dict.fromkeys(_named(topic, targets)))
+    cancelling = Asking(site.requests.behind, dict.fromkeys(named(topic, targets)))
     try:
         ended = await site.tools.run("reassign-partitions", *base, "--cancel")
     finally:
         cancelling.lost()
     codes = f"execute {done.code}, verify {verified.code}, cancel {ended.code}"
-    return f"{codes}, then throttles deleted {await _unthrottled(site, topic)}"
+    return f"{codes}, then throttles deleted {await unthrottled(site, topic)}"
 
 
-async def _unthrottled(site: KRaftSite, topic: str) -> str:
+async def unthrottled(site: KRaftSite, topic: str) -> str:
     """As tools do when they are done: whoever has set them. It is repeated until it has come about."""
     left = {(BROKER, str(one)): dict.fromkeys(RATES) for one in BROKER_IDS} | {(TOPIC, topic): dict.fromkeys(LISTS)}
     deadline = time.monotonic() + WAIT_S
@@ -167,11 +168,11 @@ async def _unthrottled(site: KRaftSite, topic: str) -> str:
 # How it is asked
 
 
-def _named(topic: str, targets: Targets) -> dict[TopicPartition, tuple[int, ...]]:
+def named(topic: str, targets: Targets) -> dict[TopicPartition, tuple[int, ...]]:
     return {TopicPartition(topic, index): tuple(to) for index, to in targets.items()}
 
 
-async def _altered(
+async def altered(
     site: KRaftSite, targets: Mapping[TopicPartition, tuple[int, ...]], terms: Callable[[tuple[int, ...]], MoveTerms]
 ) -> str:
     asking = Asking(site.requests.of_ours, targets, await _present(site, targets))
@@ -181,7 +182,7 @@ async def _altered(
             await client.alter_partition_reassignments({name: terms(to) for name, to in targets.items()})
         )
 
-    return await _told(site.ours(), asked, asking.lost)
+    return await told(site.ours(), asked, asking.lost)
 
 
 async def _present(site: KRaftSite, names: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
@@ -202,19 +203,19 @@ async def _altered_behind(site: KRaftSite, targets: Mapping[TopicPartition, tupl
     async def asked(client: AsyncReassignmentClient) -> str:
         return asking.answered(await client.alter_partition_reassignments(targets))
 
-    return await _told(site.cluster(), asked, asking.lost)
+    return await told(site.cluster(), asked, asking.lost)
 
 
-async def _cancelled(client: AsyncReassignmentClient, kept: list[Asked], names: Sequence[TopicPartition]) -> str:
+async def cancelled(client: AsyncReassignmentClient, kept: list[Asked], names: Sequence[TopicPartition]) -> str:
     asking = Asking(kept, dict.fromkeys(names))
 
     async def asked(client: AsyncReassignmentClient) -> str:
         return asking.answered(await client.cancel_partition_reassignments(names))
 
-    return await _told(client, asked, asking.lost)
+    return await told(client, asked, asking.lost)
 
 
-async def _told(
+async def told(
     client: AsyncReassignmentClient,
     ask: Callable[[AsyncReassignmentClient], Awaitable[str]],
     lost: Callable[[], None] = lambda: None,

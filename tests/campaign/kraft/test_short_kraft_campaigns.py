@@ -10,7 +10,7 @@ from .kraft_course import in_front_of_kraft
 
 SECONDS = 12.0
 """In which steps begin. With the start and the checks a campaign takes half a minute to a minute."""
-SEEDS = (29, 236, 378)
+SEEDS = (89, 236, 398)
 """Together they draw almost every kind of step, which a test of the plan holds."""
 
 pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(1200)]
