@@ -35,7 +35,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
 from kafka_reassign_rpc.core.throttling import leased_configs
-from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, TopicMemory
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, RateMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -413,13 +413,32 @@ def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_co
     before, now = current.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
     rate = None if now is None else whole_number(now, 0, INT64)
-    if before != now:
+    put_back = _put_back(current, known, after)
+    if put_back or before != now:
         if lease is not None:
-            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER.who, broker=broker, bytes=rate)
+            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER.who, broker=broker, bytes=rate, reason=put_back)
         else:
             reason = None if now is not None else "no rate"
             yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER.who, broker=broker, bytes=rate, reason=reason)
     yield from _by_others(broker, current, known, after)
+
+
+def _sides(
+    known: BrokerMemory, after: leased_configs.BrokerAfter
+) -> Iterator[tuple[str, RateMemory | None, RateMemory | None]]:
+    yield LEADER_RATE, known.leader, after.memory.leader
+    yield FOLLOWER_RATE, known.follower, after.memory.follower
+
+
+def _put_back(current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> str | None:
+    """What was found in place of the rates of leases, and does not stay."""
+    found: dict[str, list[str]] = {}
+    for name, was, now in _sides(known, after):
+        rate = current.get(name)
+        if was is not None and now is not None and rate not in (was.set, after.configs.get(name)):
+            instead = "had deleted" if rate is None else f"had set {rate} in place of"
+            found.setdefault(f"somebody else {instead} {was.set}", []).append(SIDES[name])
+    return "; ".join(f"{', '.join(sides)}: {what}" for what, sides in found.items()) or None
 
 
 def _by_others(
@@ -427,10 +446,7 @@ def _by_others(
 ) -> Iterator[Event]:
     """One event for both sides, where they have got the same rate."""
     found: dict[tuple[str | None, int], list[str]] = {}
-    for name, was, now in (
-        (LEADER_RATE, known.leader, after.memory.leader),
-        (FOLLOWER_RATE, known.follower, after.memory.follower),
-    ):
+    for name, was, now in _sides(known, after):
         rate = current.get(name)
         if was is not None and now is not None and rate != was.set and rate == after.configs.get(name):
             found.setdefault((rate, now.lease), []).append(SIDES[name])

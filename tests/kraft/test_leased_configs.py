@@ -6,7 +6,9 @@ from itertools import count
 import pytest
 
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.throttling.leased_configs import (
     BrokerMemory,
     ListMemory,
@@ -18,6 +20,8 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
+from tests.kraft.test_term import NAME, Here
+from tests.waiting import eventually
 
 BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
 FORMER = {LEADER_RATE: "7", "other": "x"}
@@ -145,3 +149,27 @@ async def test_236_11_lists_of_a_topic_keep_entries_of_both_memories_until_it_is
             named = set(stored.configs[LEADER_REPLICAS].split(","))
             assert named <= set(stored.memory.leader.ours.split(",")), "all of them are known as ours"
     assert lives > 3
+
+
+async def test_kr_6_a_throttle_that_others_delete_is_put_back_while_a_lease_needs_it_and_that_is_an_event() -> None:
+    here = Here()
+    async with here.term():
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        leased = {entity: dict(some) for entity, some in here.cluster.of_configs.items()}
+        for entity in leased:
+            here.cluster.of_configs[entity] = {}
+        await eventually(lambda: here.cluster.of_configs == leased)
+        await eventually(lambda: len(put_back(here)) == 3)
+        assert put_back(here) == [
+            (broker, 1_000, CONTROLLER.who, "to send, to receive: somebody else had deleted 1000")
+            for broker in (1, 2, 3)
+        ]
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: not any(here.cluster.of_configs.values()))
+        assert len(put_back(here)) == 3, "what goes with its lease was not deleted by somebody else"
+
+
+def put_back(here: Here) -> list[tuple[int | None, int | None, str | None, str]]:
+    told = [one for one in here.events if one.event == catalogue.THROTTLE_SET]
+    return sorted((one.broker, one.bytes, one.who, one.reason) for one in told if one.reason is not None)

@@ -333,7 +333,8 @@ _TYPES = (
         THROTTLE_SET,
         "INFO",
         ("broker", "bytes", *_WHO, "reason"),
-        "A broker has got a leased rate; or, with a `reason`, somebody else has changed the rate.",
+        "A broker has got a leased rate. With a `reason`, somebody else has changed or deleted the rate: `reason` has"
+        " what was found. Where `who` is the controller, that of leases is back.",
     ),
     EventType(
         THROTTLE_RESTORED,
