@@ -127,10 +127,20 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     parts = [HEAD]
     parts += [table("Run", ((run, of) for run, of in of_run.items()))]
     parts += [table("Kind", by(rows, lambda row: row["kind"]))]
-    parts += [table("Folder", by(rows, lambda row: "/".join(row["test"].split("/")[:2])))]
-    files = by(rows, lambda row: row["test"].partition("::")[0])
+    parts += [table("Folder", by(rows, lambda row: folder(file_of(row))))]
+    files = by(rows, file_of)
     parts += [f"The {MOST_FILES} files that cost most:\n", table("File", files[:MOST_FILES])]
     return "\n".join(parts)
+
+
+def file_of(row: Mapping[str, Any]) -> str:
+    name: str = row["test"]
+    return name.partition("::")[0]
+
+
+def folder(file: str) -> str:
+    """The one below `tests` that has the file; `tests` for what lies directly there."""
+    return "/".join(file.split("/")[:-1][:2])
 
 
 def is_of_run(run: str, marks: Iterable[str]) -> bool:

@@ -17,6 +17,10 @@ ROWS = [
         "kind": "stock Kafka",
     },
     {"test": "tests/b/test_y.py::one", "cpu_s": 3.0, "clock_s": 3.0, "jvms": 1, "marks": ["gate"], "kind": "pure"},
+    {"test": "tests/b/c/test_z.py::one", "cpu_s": 1.0, "clock_s": 1.0, "jvms": 0, "marks": [], "kind": "pure"},
+    {"test": "tests/test_w.py::one[a/b]", "cpu_s": 0.2, "clock_s": 0.4, "jvms": 0, "marks": [], "kind": "pure"},
+    {"test": "tests/test_w.py::two", "cpu_s": 0.1, "clock_s": 0.6, "jvms": 0, "marks": [], "kind": "pure"},
+    {"test": "tests/test_v.py::one", "cpu_s": 0.1, "clock_s": 1.0, "jvms": 0, "marks": [], "kind": "pure"},
 ]
 
 
@@ -24,17 +28,21 @@ def test_the_page_sums_by_run_kind_folder_and_file_and_names_the_dearest_first()
     rows = [line for line in page(ROWS).splitlines() if line.startswith("|") and "---" not in line]
     assert rows == [
         "| Run | tests | CPU s | s by the clock | JVMs |",
-        "| make test | 2 | 2.0 | 5 | 2 |",
+        "| make test | 6 | 3.4 | 8 | 2 |",
         "| only in larger runs | 1 | 3.0 | 3 | 1 |",
         "| Kind | tests | CPU s | s by the clock | JVMs |",
-        "| pure | 2 | 4.5 | 7 | 1 |",
+        "| pure | 6 | 5.9 | 10 | 1 |",
         "| stock Kafka | 1 | 0.5 | 1 | 2 |",
         "| Folder | tests | CPU s | s by the clock | JVMs |",
-        "| tests/b | 1 | 3.0 | 3 | 1 |",
+        "| tests/b | 2 | 4.0 | 4 | 1 |",
         "| tests/a | 2 | 2.0 | 5 | 2 |",
+        "| tests | 3 | 0.4 | 2 | 0 |",
         "| File | tests | CPU s | s by the clock | JVMs |",
         "| tests/b/test_y.py | 1 | 3.0 | 3 | 1 |",
         "| tests/a/test_x.py | 2 | 2.0 | 5 | 2 |",
+        "| tests/b/c/test_z.py | 1 | 1.0 | 1 | 0 |",
+        "| tests/test_w.py | 2 | 0.3 | 1 | 0 |",
+        "| tests/test_v.py | 1 | 0.1 | 1 | 0 |",
     ]
 
 
