@@ -121,6 +121,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_left_out = config.getoption("--run") == "gate" and collection_path.is_file()
+    return True if is_left_out and not tiers.may_be_in_gate(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what this run does not have. Of several processes none is left at the end with what takes minutes:
     that comes first.
@@ -134,6 +139,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = set(tiers.left_out(items, run, in_gate))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+    if hidden := tiers.hide_their_marks(items):
+        raise pytest.UsageError(f"a gate would not find its tests in {', '.join(map(str, hidden))}: see tests/tiers.py")
     if apart := {
         item.path.name for item in items if "spark" in _fixtures(item) and not item.nodeid.startswith(ON_SPARK)
     }:

@@ -1,6 +1,8 @@
 """Which run has which test."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -107,3 +109,35 @@ def test_a_pause_in_the_commits_begins_another_submission(monkeypatch: pytest.Mo
 def test_a_room_is_a_folder_of_the_package_or_of_its_tests() -> None:
     assert room("tests/conftest.py") is room("docs/watch/page.md") is None
     assert room("kafka_reassign_rpc/core/state/cluster.py") == room("tests/core/test_it.py") == "core"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("pytestmark = pytest.mark.gate\n", True),
+        ("marks=[pytest.mark.release]", True),
+        ("@pytest.mark.more\n", True),
+        ("pytestmark = IN_BROWSER", True),
+        ("pytestmark = pytest.mark.stock\nmore = release(gate)", False),
+    ],
+)
+def test_a_gate_reads_the_files_that_may_have_tests_of_it(text: str, tmp_path: Path, *, is_read: bool) -> None:
+    helper, file = tmp_path / "conftest.py", tmp_path / "test_it.py"
+    for path in (helper, file):
+        path.write_text(text)
+    assert tiers.may_be_in_gate(file) == is_read
+    assert tiers.may_be_in_gate(helper), "it is no file with tests"
+
+
+def test_a_file_that_hides_its_marks_from_a_gate_is_named(tmp_path: Path) -> None:
+    shown, hidden = tmp_path / "test_shown.py", tmp_path / "test_hidden.py"
+    shown.write_text("pytestmark = pytest.mark.gate\n")
+    hidden.write_text("from .marks import MARKS\npytestmark = MARKS\n")
+
+    def item(path: Path, mark: str) -> Any:
+        return SimpleNamespace(path=path, iter_markers=lambda: [SimpleNamespace(name=mark)])
+
+    items = [item(shown, "gate"), item(hidden, "stock"), item(hidden, "long")]
+    assert tiers.hide_their_marks(items) == set()
+    for mark in ("gate", "release", "more"):
+        assert tiers.hide_their_marks([*items, item(hidden, mark)]) == {hidden}

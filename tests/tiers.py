@@ -26,6 +26,8 @@ FEW, SHARE = 2, 3
 """So many rooms a change brings whole; of more, one file in so many: a gate of all that there is takes over an hour."""
 ROOT = Path(__file__).parents[1]
 CODE, TESTS = "kafka_reassign_rpc", "tests"
+_MARKS = re.compile(r"\bmark\.(gate|release|more)\b|\bIN_BROWSER\b")
+"""One of them is in each file with tests of the gate. `conftest` refuses a run with a file that hides its marks."""
 _IMPORT = re.compile(r"^ *from (tests[\w.]*|\.[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 SITTING = timedelta(hours=6)
 """What was committed within this time before the last commit is the change that the gate looks at: it has been through
@@ -122,6 +124,19 @@ def _above(file: str) -> Iterator[str]:
 
 def is_test_file(path: str) -> bool:
     return path.startswith(f"{TESTS}/") and Path(path).name.startswith("test_") and path.endswith(".py")
+
+
+def may_be_in_gate(path: Path) -> bool:
+    """Whether a gate has to read this file: to import all that it has no test of would cost each of its processes ten
+    seconds.
+    """
+    return not is_test_file(f"{TESTS}/{path.name}") or _MARKS.search(path.read_text()) is not None
+
+
+def hide_their_marks(items: Iterable[pytest.Item]) -> set[Path]:
+    """The files with tests of the gate that it would not read."""
+    marked = {item.path for item in items if not {"gate", "release", "more"}.isdisjoint(marks_of(item))}
+    return {path for path in marked if not may_be_in_gate(path)}
 
 
 def file_of(item: pytest.Item) -> str:
