@@ -62,6 +62,10 @@ ON_SPARK = (
     "tests/pipeline/test_odd_figures",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
+TOGETHER = (ON_SPARK, ("tests/foreign_clients/test_",))
+"""One process of a run has the tests of a group. Those of foreign clients share the clusters of their package: each
+file by itself would start five stock brokers of each mode, our server with five simulated ones, and our service.
+"""
 TAKE_MINUTES = (
     "tests/interop",
     *ON_SPARK,
@@ -163,7 +167,7 @@ def _fixtures(item: pytest.Item) -> Sequence[str]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
     """Takes the place of `--dist loadfile`; with another --dist, pytest-xdist has its way."""
-    return Units(config, log, ON_SPARK) if config.getvalue("dist") == "loadfile" else None
+    return Units(config, log, TOGETHER) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_asyncio_loop_factories(
