@@ -44,7 +44,7 @@ compiled: venv
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
 	@$(BIN)/python -m tests.stock.jars
 
-campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5; on KRaft: KRAFT=1, or KRAFT=4.4.0 (three short seeds are in test-gate)
+campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5; on KRaft: KRAFT=1, or KRAFT=4.4.0 (test-gate has one short seed for sure, another one each time)
 	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECURED),--secured) $(if $(KRAFT),--kraft $(KRAFT)) $(CAMPAIGN)
 
 fuzz: venv  ## anything at all is sent to a server, which has to go on working: make fuzz SEED=7 MINUTES=5
