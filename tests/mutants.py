@@ -1,48 +1,51 @@
-"""What the tests notice: `python -m tests.mutants --count 100 --seed 1`.
+"""What the tests notice: `python -m tests.mutants --count 25 --seed 1`.
 
 Each mutant is one small mistake at a random place of the code: another comparison, a condition turned round, a number
-that is one too high, a sum that is a difference, a result that is None. In a copy of the repository it meets the tests
-that run its line, the quickest first; the first that fails has caught it. Which tests run a line, and how long each
-takes, is known from the control run of the unchanged code (`tests.ran_lines`). What runs when a module is imported
-meets the tests of the files that import that module.
+that is one too high, a sum that is a difference, a result that is None. In a copy of a commit it meets the tests that
+run its line, the quickest first; the first that fails twice has caught it. Which tests run a line, and how long each
+takes, is known from the control runs of the unchanged code (`tests.ran_lines`), which have to pass. What runs when a
+module is imported meets the tests that import that module or run a line of it.
+
+Not caught is whatever no test has failed of: also what hangs, what is equivalent, and what no test runs. The copy with
+its control runs is kept, and what was found is in `tests/mutants.jsonl`: a run that was ended goes on where it was.
+`tests.mutants_page` makes docs/mutants.md of it.
 """
 
 import argparse
 import ast
+import os
 import random
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import mutants_page
+from tests.mutants_page import Found
 from tests.ran_lines import RanLines, failed_tests, surroundings_of_own_run
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "kafka_reassign_rpc"
 USED_BY = {
-    "core": ("core", "properties", "api", "kraft", "controller"),
     "planner": ("planner",),
-    "controller": ("controller", "properties"),
     "protocol": ("protocol", "api"),
+    "core": ("core", "properties", "api", "kraft", "controller"),
+    "controller": ("controller", "properties"),
 }
 """The rooms whose code is changed, and the folders of tests that may notice: of `make test`, without stock Kafka and
 without tests that take long.
 """
-PURE = ("-m", "not stock and not long")
+CHEAP = ("-m", "not stock and not long")
 MOST_S = 60.0
 """Seconds of the control run: a mutant meets as many of its tests, the quickest, as take no longer."""
-MOST_FAIL = 5
-"""Tests of the control run: on a busy machine one may not be in time."""
-STARTS_S, HANGS = 60.0, 5.0
-"""A mutant has been noticed, since it hangs, if its tests take so many times as long as in the control run, and so many
-seconds more: a busy machine slows both.
+STARTS_S, HANGS = 40.0, 4.0
+"""A mutant hangs if its tests take so many times as long as in the control run, and so many seconds more: a busy
+machine slows both.
 """
-OWN, OTHERS, NOT_CAUGHT, NOT_RUN = KINDS = ("tests of its room", "other tests", "not caught", "no test runs it")
 _OTHER_COMPARISON = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -79,28 +82,8 @@ class Mutant(NamedTuple):
     def room(self) -> str:
         return self.file.split("/")[1]
 
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: `{_short(self.before)}` → `{_short(self.after)}`"
-
-
-class Caught(NamedTuple):
-    mutant: Mutant
-    by: str | None
-    """The test that failed first; None: no test has."""
-    tried: int
-    """How many tests were chosen for it."""
-
-    @property
-    def kind(self) -> str:
-        """A column of the table."""
-        if self.by is None:
-            return NOT_CAUGHT if self.tried else NOT_RUN
-        return OWN if self.by.startswith(f"tests/{self.mutant.room}/") else OTHERS
-
-
-def _short(code: str) -> str:
-    line = " ".join(code.split())
-    return line if len(line) <= 60 else f"{line[:57]}…"
+    def found(self, by: str, seconds: float) -> Found:
+        return Found(self.room, self.file, self.line, self.before, self.after, by, round(seconds, 1))
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
@@ -157,10 +140,10 @@ def _changes(node: ast.AST) -> Iterator[str]:
             yield "return None"
 
 
-def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
+def drawn(root: Path, room: str, count: int, seed: int) -> list[Mutant]:
     """Each place has the same chance."""
-    files = sorted(file for room in rooms for file in root.joinpath(PACKAGE, room).rglob("*.py"))
-    known = [mutant for file in files for mutant in mutants_of(str(file.relative_to(root)), file.read_text())]
+    files = sorted(str(file.relative_to(root)) for file in root.joinpath(PACKAGE, room).rglob("*.py"))
+    known = [mutant for file in files for mutant in mutants_of(file, root.joinpath(file).read_text())]
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
@@ -170,7 +153,7 @@ def chosen_for(root: Path, mutant: Mutant, ran: RanLines) -> list[str]:
     found = ran.by_tests(mutant.file, lines)
     if not found and ran.at_import(mutant.file, lines):
         near = importing(root, mutant)
-        found = {test for test in ran.seconds if test.partition("::")[0] in near}
+        found = {test for test in ran.seconds if test.partition("::")[0] in near} | ran.by_tests(mutant.file)
     chosen, left_s = list[str](), MOST_S
     for test in sorted(found, key=lambda one: (ran.seconds[one], one)):
         left_s -= ran.seconds[test]
@@ -192,99 +175,112 @@ def importing(root: Path, mutant: Mutant) -> set[str]:
     }
 
 
-def failed_test(root: Path, tests: Sequence[str], limit_s: float) -> str | None:
-    """The first test that fails; None if all pass. Raises RuntimeError if pytest cannot run."""
+def failed_test(root: Path, tests: Sequence[str], limit_s: float) -> str:
+    """The first test that fails twice; "" if there is none; HANGS. Raises RuntimeError if pytest cannot run."""
     chosen = root / "chosen-tests"
     chosen.write_text("\n".join(tests))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", f"@{chosen}"]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env=surroundings_of_own_run(root),
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"a hang of more than {limit_s:.0f} s"
-    if done.returncode == 0:
-        return None
-    if found := failed_tests(done.stdout):
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--reruns=1", "-p", "no:cacheprovider", "--no-header"]
+    with subprocess.Popen(
+        [*command, f"@{chosen}"],
+        cwd=root,
+        env={**surroundings_of_own_run(root), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        try:
+            printed, _ = run.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            return mutants_page.HANGS
+        finally:  # also processes that its tests have left
+            _end_group(run.pid)
+    if found := failed_tests(printed):
         return found[0]
-    if done.returncode in (2, 3, 4) and "Error" in done.stdout + done.stderr:
-        return "the import of the tests"
-    raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+    if run.returncode in (0, 1):  # 1: too many that passed the second time
+        return ""
+    if "Error" in printed:
+        return mutants_page.IMPORT
+    raise RuntimeError(printed[-4000:])
 
 
-def tried(root: Path, mutant: Mutant, ran: RanLines) -> Caught:
+def _end_group(leader: int) -> None:
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def tried(root: Path, mutant: Mutant, ran: RanLines) -> Found:
     file = root / mutant.file
-    source = file.read_text()
+    source, before = file.read_text(), file.stat()
     assert source[mutant.first : mutant.last] == mutant.before
     tests = chosen_for(root, mutant, ran)
     if not tests:
-        return Caught(mutant, None, 0)
+        return mutant.found(mutants_page.NOT_RUN, 0)
+    began = time.monotonic()
     file.write_text(source[: mutant.first] + mutant.after + source[mutant.last :])
     try:
         limit_s = STARTS_S + HANGS * sum(ran.seconds[test] for test in tests)
-        return Caught(mutant, failed_test(root, tests, limit_s), len(tests))
+        by = failed_test(root, tests, limit_s)
+        return mutant.found(by or mutants_page.NOT_CAUGHT, time.monotonic() - began)
     finally:
         file.write_text(source)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # what is compiled is that of the unchanged code
 
 
-def copied(to: Path) -> Path:
-    files = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout.split("\0")
-    for name in filter(None, files):
-        target = to / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
+def copied(commit: str, to: Path) -> Path:
+    """The commit's files; again where an ended run has left a mutant."""
+    to.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "-C", str(to)], stdin=archive.stdout, check=True)
+    if archive.returncode:
+        raise RuntimeError(f"git archive {commit} failed")
     for name in (".jars", ".venv"):
-        if ROOT.joinpath(name).exists():
+        if ROOT.joinpath(name).exists() and not to.joinpath(name).exists():
             to.joinpath(name).symlink_to(ROOT / name)
     return to
 
 
-def table(found: Sequence[Caught]) -> str:
-    lines = [f"| room | mutants | {' | '.join(KINDS)} |", f"|---|---|{'---|' * len(KINDS)}"]
-    for room in [*USED_BY, "all"]:
-        of = [one for one in found if room in (one.mutant.room, "all")]
-        by = Counter(one.kind for one in of)
-        lines.append(f"| {room} | {len(of)} | {' | '.join(str(by[kind]) for kind in KINDS)} |")
-    return "\n".join(lines)
+def control(root: Path, room: str) -> RanLines:
+    """That of each folder of tests which may notice a mutant of the room, from an earlier call or by a run. Raises
+    RuntimeError if a test does not pass.
+    """
+    files = sorted(str(one.relative_to(root)) for room in USED_BY for one in root.joinpath(PACKAGE, room).rglob("*.py"))
+    runs = []
+    for folder in USED_BY[room]:
+        began = time.monotonic()
+        try:
+            runs.append(RanLines.read(root, folder))
+        except FileNotFoundError:
+            runs.append(RanLines.found(root, folder, files, [*CHEAP, f"tests/{folder}"]))
+        took = f"{len(runs[-1].seconds)} tests pass, {time.monotonic() - began:.0f} s"
+        print(f"control run of tests/{folder}: {took}", flush=True)
+    return RanLines.of_all(runs)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=100, help="how many mutants (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=25, help="how many mutants of each room (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: %(default)s)")
     parser.add_argument("--room", action="append", choices=USED_BY, help="of these rooms alone; may be repeated")
+    parser.add_argument("--commit", default="HEAD", help="of this commit (default: %(default)s)")
     given = parser.parse_args()
-    rooms = given.room or list(USED_BY)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        root = copied(Path(directory))
-        mutants = drawn(root, rooms, given.count, given.seed)
-        files = sorted({mutant.file for mutant in mutants})
-        folders = sorted({f"tests/{folder}" for mutant in mutants for folder in USED_BY[mutant.room]})
-        began = time.monotonic()
-        ran = RanLines.found(root, files, [*PURE, *folders])
-        for test in sorted(ran.failed):
-            print(f"{test} fails with the unchanged code: no mutant meets it", flush=True)
-        if len(ran.failed) > MOST_FAIL:
-            print(f"more than {MOST_FAIL} fail with the unchanged code: mend them first", file=sys.stderr)
-            return 1
-        print(f"control run: {len(ran.seconds)} tests, {time.monotonic() - began:.0f} s", flush=True)
-        found = []
-        for number, mutant in enumerate(mutants, 1):
-            began = time.monotonic()
-            caught = tried(root, mutant, ran)
-            found.append(caught)
-            by = f"caught by {caught.by}" if caught.by else caught.kind.upper()
-            took = f"{caught.tried} tests, {time.monotonic() - began:.0f} s"
-            print(f"{number:3} {mutant}: {by}, {took}", flush=True)
-    print(f"\n{table(found)}")
+    named = subprocess.run(
+        ["git", "rev-parse", "--short=8", given.commit], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    commit = named.stdout.strip()
+    root = copied(commit, Path(tempfile.gettempdir()) / f"mutants-{commit}")
+    draw = mutants_page.Draw(given.seed, commit)
+    known = {one.key for one in mutants_page.read().get(draw, ())}
+    for room in given.room or USED_BY:
+        ran = control(root, room)
+        for number, mutant in enumerate(drawn(root, room, given.count, given.seed), 1):
+            if mutant.found("", 0).key not in known:
+                found = tried(root, mutant, ran)
+                mutants_page.keep(draw, found)
+                print(f"{room} {number}: {found.what}: {found.by}, {found.seconds} s", flush=True)
+    print(mutants_page.shares(mutants_page.read()[draw]))
     return 0
 
 

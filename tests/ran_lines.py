@@ -41,47 +41,68 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def surroundings_of_own_run(root: Path) -> Mapping[str, str]:
     """The environment of a pytest that runs the tests at `root`, from within another run or not: options which that
-    one has from its environment (PYTEST_ADDOPTS) mean nothing, or an error, to this one.
+    one has from its environment (PYTEST_ADDOPTS) mean nothing, or an error, to this one. What it compiles it may keep.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return kept | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    left_out = ("PYTEST_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    return kept | {"PYTHONPATH": str(root)}
 
 
 @dataclass(frozen=True)
 class RanLines:
-    """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT.
-
-    failed   tests that do not pass: they are in nothing else
-    """
+    """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT. `seconds`: of each test."""
 
     lines: Mapping[str, Mapping[int, frozenset[str]]]
     seconds: Mapping[str, float]
-    failed: frozenset[str] = frozenset()
 
     @classmethod
-    def found(cls, root: Path, files: Sequence[str], arguments: Sequence[str]) -> Self:
-        """Runs the tests that `arguments` of pytest choose, in the repository at `root`, by two processes. Raises
-        RuntimeError if pytest cannot run.
+    def found(cls, root: Path, name: str, files: Sequence[str], arguments: Sequence[str]) -> Self:
+        """Runs the tests that `arguments` of pytest choose, in the repository at `root`, by two processes, and keeps
+        there what `read` gives for the name. A test may fail once, on a busy machine. Raises RuntimeError if pytest
+        cannot run or a test fails twice.
         """
-        data, costs, settings = root / ".ran", root / ".costs", root / ".ran-settings"
+        data, costs, settings = root / f".ran-{name}", root / ".costs", root / ".ran-settings"
         settings.write_text(_SETTINGS.format(data=data, files="\n  ".join(["", *(str(root / file) for file in files)])))
         coverage = [sys.executable, "-m", "coverage"]
         run = [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-        run += ["-p", "tests.ran_lines", "--numprocesses=2", "--dist=loadfile", f"--costs={costs}", *arguments]
+        run += ["-p", "tests.ran_lines", "--numprocesses=2", "--dist=loadfile", "--reruns=1", f"--costs={costs}"]
+        run += arguments
         surroundings = surroundings_of_own_run(root)
-        done = subprocess.run(run, cwd=root, env=surroundings, capture_output=True, text=True, check=False)
+        subprocess.run([*coverage, "erase", f"--rcfile={settings}"], cwd=root, env=surroundings, check=True)
+        costs.unlink(missing_ok=True)
+        done = subprocess.run(
+            [*run, *arguments], cwd=root, env=surroundings, capture_output=True, text=True, check=False
+        )
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-        failed = failed_tests(done.stdout)
+        if failed := failed_tests(done.stdout):
+            raise RuntimeError("\n".join(["these fail with the unchanged code:", *failed]))
         combine = [*coverage, "combine", f"--rcfile={settings}", "--quiet"]
         subprocess.run(combine, cwd=root, env=surroundings, capture_output=True, check=True)
         rows = map(json.loads, costs.read_text().splitlines())
-        seconds = {row["test"]: row["clock_s"] for row in rows if row["test"] not in failed}
-        return cls(_read(root, data), seconds, frozenset(failed))
+        (root / f".seconds-{name}").write_text(json.dumps({row["test"]: row["clock_s"] for row in rows}))
+        return cls.read(root, name)
 
-    def by_tests(self, file: str, lines: Iterable[int]) -> set[str]:
-        """The tests that run one of the lines."""
-        return self._of(file, lines) & self.seconds.keys()
+    @classmethod
+    def read(cls, root: Path, name: str) -> Self:
+        """What an earlier call of `found` has kept. Raises FileNotFoundError if there was none."""
+        seconds = json.loads((root / f".seconds-{name}").read_text())
+        return cls(_read(root, root / f".ran-{name}"), seconds)
+
+    @classmethod
+    def of_all(cls, runs: Iterable[Self]) -> Self:
+        lines = defaultdict[str, defaultdict[int, frozenset[str]]](lambda: defaultdict(frozenset))
+        seconds = dict[str, float]()
+        for run in runs:
+            seconds |= run.seconds
+            for file, of_file in run.lines.items():
+                for line, tests in of_file.items():
+                    lines[file][line] |= tests
+        return cls(lines, seconds)
+
+    def by_tests(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
+        """The tests that run one of the lines; without lines: any of the file."""
+        return self._of(file, self.lines.get(file, {}) if lines is None else lines) & self.seconds.keys()
 
     def at_import(self, file: str, lines: Iterable[int]) -> bool:
         return AT_IMPORT in self._of(file, lines)

@@ -1,13 +1,18 @@
-"""The mistakes that `python -m tests.mutants` makes, and what it counts."""
+"""The mistakes that `python -m tests.mutants` makes, which tests they meet, and what counts as caught."""
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from tests.mutants import MOST_S, USED_BY, Caught, Mutant, chosen_for, drawn, mutants_of, table
+import pytest
+
+from tests.mutants import MOST_S, USED_BY, Mutant, chosen_for, drawn, mutants_of, tried
+from tests.mutants_page import HANGS, IMPORT, NOT_CAUGHT, NOT_RUN, Draw, Found, keep, page, read
 from tests.ran_lines import AT_IMPORT, RanLines
 
 ROOT = Path(__file__).parents[1]
+FILE = "kafka_reassign_rpc/core/x.py"
 SOURCE = dedent(
     '''
     """A docstring with 1 + 1."""
@@ -42,33 +47,23 @@ def test_a_mutant_is_one_small_change_and_annotations_logs_and_texts_have_none()
 
 
 def test_every_place_that_can_be_drawn_holds_what_is_replaced_and_gives_code_again() -> None:
-    for mutant in drawn(ROOT, list(USED_BY), 60, 5):
+    for mutant in (one for room in USED_BY for one in drawn(ROOT, room, 15, 5)):
         source = ROOT.joinpath(mutant.file).read_text()
         assert source[mutant.first : mutant.last] == mutant.before
         changed = source[: mutant.first] + mutant.after + source[mutant.last :]
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
 
 
-def mutant(room: str, line: int = 1) -> Mutant:
-    return Mutant(f"kafka_reassign_rpc/{room}/x.py", line, line, 0, 1, "0", "1")
+def test_the_seed_alone_draws_and_a_smaller_draw_is_the_beginning_of_a_larger_one() -> None:
+    larger = drawn(ROOT, "protocol", 6, 5)
+    assert drawn(ROOT, "protocol", 3, 5) == larger[:3] != drawn(ROOT, "protocol", 3, 6)
 
 
-def test_the_table_counts_by_room_and_by_what_caught_them() -> None:
-    found = [
-        Caught(mutant("core"), "tests/core/test_x.py::test", 3),
-        Caught(mutant("core"), None, 3),
-        Caught(mutant("protocol"), "tests/api/test_x.py::test", 1),
-        Caught(mutant("protocol"), None, 0),
-        Caught(mutant("planner"), "a hang of more than 9 s", 1),
-    ]
-    lines = table(found).splitlines()
-    assert "| core | 2 | 1 | 0 | 1 | 0 |" in lines
-    assert "| protocol | 2 | 0 | 1 | 0 | 1 |" in lines
-    assert "| all | 5 | 1 | 2 | 1 | 1 |" in lines
+def mutant(line: int = 1) -> Mutant:
+    return Mutant(FILE, line, line, 0, 1, "0", "1")
 
 
 def test_a_mutant_meets_the_quickest_tests_that_run_its_lines_up_to_a_time_and_at_least_one(tmp_path: Path) -> None:
-    file = "kafka_reassign_rpc/core/x.py"
     seconds = {
         "tests/a.py::slow": MOST_S,
         "tests/a.py::quick": 1.0,
@@ -76,14 +71,16 @@ def test_a_mutant_meets_the_quickest_tests_that_run_its_lines_up_to_a_time_and_a
         "tests/b.py::other": 0.1,
     }
     ran = RanLines(
-        {file: {1: frozenset({*seconds} - {"tests/b.py::other"}), 2: frozenset({"tests/a.py::slow"})}}, seconds
+        {FILE: {1: frozenset({*seconds} - {"tests/b.py::other"}), 2: frozenset({"tests/a.py::slow"})}}, seconds
     )
-    assert chosen_for(tmp_path, mutant("core"), ran) == ["tests/a.py::quick", "tests/a.py::middle"]
-    assert chosen_for(tmp_path, mutant("core", 2), ran) == ["tests/a.py::slow"]
-    assert chosen_for(tmp_path, mutant("core", 3), ran) == []
+    assert chosen_for(tmp_path, mutant(), ran) == ["tests/a.py::quick", "tests/a.py::middle"]
+    assert chosen_for(tmp_path, mutant(2), ran) == ["tests/a.py::slow"]
+    assert chosen_for(tmp_path, mutant(3), ran) == []
 
 
-def test_what_runs_at_import_meets_the_tests_of_the_files_that_import_it(tmp_path: Path) -> None:
+def test_what_runs_at_import_meets_the_files_that_import_it_and_the_tests_that_run_any_line_of_it(
+    tmp_path: Path,
+) -> None:
     for name, text in (
         ("near", "from kafka_reassign_rpc.core import x"),
         ("far", "from kafka_reassign_rpc import core"),
@@ -91,6 +88,97 @@ def test_what_runs_at_import_meets_the_tests_of_the_files_that_import_it(tmp_pat
         file = tmp_path / "tests" / "core" / f"test_{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
-    seconds = {"tests/core/test_near.py::one": 1.0, "tests/core/test_far.py::two": 1.0}
-    ran = RanLines({"kafka_reassign_rpc/core/x.py": {1: frozenset({AT_IMPORT})}}, seconds)
-    assert chosen_for(tmp_path, mutant("core"), ran) == ["tests/core/test_near.py::one"]
+    near, far, through = "tests/core/test_near.py::one", "tests/core/test_far.py::two", "tests/api/test_x.py::three"
+    lines = {1: frozenset({AT_IMPORT}), 9: frozenset({through})}
+    ran = RanLines({FILE: lines}, {near: 1.0, far: 1.0, through: 2.0})
+    assert chosen_for(tmp_path, mutant(), ran) == [near, through]
+
+
+CODE = """
+def count(n):
+    while n != 0:
+        n -= 1
+    return n
+
+
+def unused():
+    return 5
+"""
+TESTS = """
+from pathlib import Path
+from kafka_reassign_rpc.core.x import count
+
+
+def test_weak():
+    count(1)
+
+
+def test_flaky():
+    if not (been := Path("been")).exists():
+        been.touch()
+        raise AssertionError
+
+
+def test_strong():
+    assert count(1) == 0
+"""
+
+
+def test_caught_is_what_a_test_fails_of_twice_and_not_what_hangs_or_what_no_test_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in ((FILE, CODE), ("tests/core/test_x.py", TESTS)):
+        tmp_path.joinpath(name).parent.mkdir(parents=True)
+        tmp_path.joinpath(name).write_text(text)
+
+    def by(names: Sequence[str], before: str, after: str) -> str:
+        tests = {f"tests/core/test_x.py::{name}": number / 1000 for number, name in enumerate(names)}
+        ran = RanLines({FILE: dict.fromkeys(range(2, 6), frozenset(tests))}, tests)
+        [one] = [one for one in mutants_of(FILE, CODE) if (one.before, one.after) == (before, after)]
+        return tried(tmp_path, one, ran).by
+
+    strong = "tests/core/test_x.py::test_strong"
+    assert by(["test_weak", "test_flaky", "test_strong"], "return n", "return None") == strong
+    tmp_path.joinpath("been").unlink()
+    assert by(["test_weak", "test_flaky"], "return n", "return None") == NOT_CAUGHT
+    assert by(["test_weak"], "5", "6") == NOT_RUN
+    monkeypatch.setattr("tests.mutants.STARTS_S", 5.0)
+    assert by(["test_weak", "test_strong"], "1", "2") == HANGS
+    assert tmp_path.joinpath(FILE).read_text() == CODE
+
+
+ROWS = [
+    Found("core", FILE, 3, "a | b", "(a - b)", "tests/core/test_x.py::test", 2.4),
+    Found("core", FILE, 4, "0", "1", NOT_CAUGHT, 9.0, "equivalent: it is never asked for"),
+    Found("planner", FILE, 5, "0", "1", HANGS, 60.0),
+    Found("planner", FILE, 6, "0", "1", IMPORT, 1.0),
+]
+
+
+def test_the_page_has_the_share_by_room_and_a_row_for_each_mutant_those_not_caught_first(tmp_path: Path) -> None:
+    draw, file = Draw(7, "12345678"), tmp_path / "rows"
+    assert read(file) == {}
+    for row in ROWS:
+        keep(draw, row, file)
+    assert read(file) == {draw: ROWS}
+    lines = page(read(file)).splitlines()
+    assert lines[lines.index("## Seed 7, commit 12345678") :] == [
+        "## Seed 7, commit 12345678",
+        "",
+        "| room | mutants | caught | share |",
+        "|---|---|---|---|",
+        "| core | 2 | 1 | 50 % |",
+        "| planner | 2 | 1 | 50 % |",
+        "| all | 4 | 2 | 50 % |",
+        "",
+        "| mutant | caught by, or why not | s |",
+        "|---|---|---|",
+        "| core/x.py:4: `0` → `1` | **NOT CAUGHT**: equivalent: it is never asked for | 9 |",
+        "| core/x.py:5: `0` → `1` | **HANGS**: not yet judged | 60 |",
+        "| core/x.py:3: `a \\| b` → `(a - b)` | `core/test_x.py::test` | 2 |",
+        "| core/x.py:6: `0` → `1` | `the import of the tests` | 1 |",
+    ]
+
+
+def test_the_page_in_docs_is_that_of_the_rows() -> None:
+    assert ROOT.joinpath("docs", "mutants.md").read_text() == page(read())
