@@ -46,6 +46,12 @@ STARTS_S, HANGS = 40.0, 4.0
 """A mutant hangs if its tests take so many times as long as in the control run, and so many seconds more: a busy
 machine slows both.
 """
+_PLUGIN = """from hypothesis import Phase, settings
+
+find = (Phase.explicit, Phase.reuse, Phase.generate)
+settings.register_profile("mutants", max_examples=50, deadline=None, phases=find)
+"""
+"""To make an example small that fails takes a minute, and tells nothing here."""
 _OTHER_COMPARISON = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -179,9 +185,11 @@ def failed_test(root: Path, tests: Sequence[str], limit_s: float) -> str:
     """The first test that fails twice; "" if there is none; HANGS. Raises RuntimeError if pytest cannot run."""
     chosen = root / "chosen-tests"
     chosen.write_text("\n".join(tests))
+    (root / "mutants_plugin.py").write_text(_PLUGIN)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--reruns=1", "-p", "no:cacheprovider", "--no-header"]
+    command += ["-p", "mutants_plugin", "--hypothesis-profile=mutants", f"@{chosen}"]
     with subprocess.Popen(
-        [*command, f"@{chosen}"],
+        command,
         cwd=root,
         env={**surroundings_of_own_run(root), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
