@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 from kafka_reassign_rpc.client.client_errors import NotSent
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, RequestTimedOut
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
 from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
 from kafka_reassign_rpc.core.phases.phases import Act
 from kafka_reassign_rpc.core.state.partition import Phase
@@ -48,35 +49,42 @@ class AlterSender:
             await self._wake.wait()
             self._wake.clear()
             due, self._due = self._due, {}
-            still, targets, pace = {}, {}, Pace()
+            targets, pace = {}, Pace()
             for name, one in due.items():
                 if self._intents.moves.get(name) == one.record:
-                    still[name], targets[name] = one, _target(one)
+                    targets[name] = _target(one)
                 await pace.rest()
             try:
-                outcomes = await self._cluster.alter(targets)
+                outcomes = await self._cluster.alter(targets, partial(self._heard, loop, due))
                 self._sightings.unanswered([name for name, one in outcomes.items() if one.told is Told.UNKNOWN])
             finally:
                 self._sightings.answered([name for name in due if name not in self._due])
-            answered = {}
-            for name, outcome in outcomes.items():
-                if outcome.is_known:
-                    act = answered[name] = AnsweredAct(*still[name], outcome.error)
-                    if act.error is None and _is_asked(act):
-                        self.callers.taken(name, act.record)
-                await pace.rest()
             before, self._refused_all = self._refused_all, self._now_refused_all(outcomes)
             if self._refused_all:
                 self.callers.all_answered(RequestTimedOut(WAITS.format(self._refused_all)))
-            if answered or before != self._refused_all:
-                try:
-                    await loop.submit(ActsAnswered(answered, self._refused_all))
-                except NotController:
-                    return
-                except KafkaError:  # the loop has logged it; a look says what has become of the acts
-                    pass
-                else:
-                    self.callers.refused({name: one.error for name, one in answered.items() if one.error is not None})
+            if before != self._refused_all:
+                self._report(loop, {})
+
+    def _heard(
+        self, loop: ControllerLoop, due: Mapping[TopicPartition, ToTell], outcomes: Mapping[TopicPartition, Outcome]
+    ) -> None:
+        known = {name: AnsweredAct(*due[name], one.error) for name, one in outcomes.items() if one.is_known}
+        if known:
+            self._report(loop, known)  # first: what its sender asks for next is decided after it
+        for name, one in known.items():
+            if one.error is None and _is_asked(one):
+                self.callers.taken(name, one.record)
+
+    def _report(self, loop: ControllerLoop, answered: Mapping[TopicPartition, AnsweredAct]) -> None:
+        """The next acts are sent while the loop takes it in."""
+        errors = {name: one.error for name, one in answered.items() if one.error is not None}
+        durable = loop.submit(ActsAnswered(answered, self._refused_all))
+        durable.add_done_callback(partial(self._reported, errors))
+
+    def _reported(self, errors: Mapping[TopicPartition, KafkaError], durable: asyncio.Future[None]) -> None:
+        """Where it failed, the loop has logged it, and a look says what has become of the acts."""
+        if not durable.cancelled() and durable.exception() is None:
+            self.callers.refused(errors)
 
     def round_replayed(self) -> None:
         if self._refused_all and not self._has_acts():

@@ -49,7 +49,7 @@ class CallersWaiting:
     def __init__(self) -> None:
         self._waiting: dict[TopicPartition, _Waiting] = {}
         self._taken: dict[TopicPartition, MoveRecord] = {}
-        """Cancels that the cluster has taken: their records do not show it until looks have seen the end."""
+        """What the cluster has taken, until the records show it: of a cancel once looks have seen the end."""
 
     async def answers(
         self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
@@ -72,8 +72,8 @@ class CallersWaiting:
         return asked.answers | dict.fromkeys(asked.left, RequestTimedOut(NOT_YET.format(seconds)))
 
     def taken(self, name: TopicPartition, record: MoveRecord) -> None:
-        if record.phase is Phase.CANCEL:
-            self._taken[name] = record
+        """Also before its sender has asked here: the cluster is told while the round goes on."""
+        self._taken[name] = record
         self._answer(name, None)
 
     def refused(self, errors: Mapping[TopicPartition, KafkaError]) -> None:
@@ -88,9 +88,9 @@ class CallersWaiting:
 
     def moved_on(self, name: TopicPartition, phase: Phase | None) -> None:
         """A durable round has given the move this phase; None: there is none."""
-        if phase is not Phase.CANCEL:
-            self._taken.pop(name, None)
-        known = self._waiting.get(name)
+        taken, known = self._taken.get(name), self._waiting.get(name)
+        if taken is not None and phase is not taken.phase:
+            del self._taken[name]
         if known is not None and phase is (Phase.RESTORE if known.is_cancel else Phase.MOVING):
             self._answer(name, None)
 

@@ -8,7 +8,7 @@ is a window, as KRaft has no Alter with a condition: the next look shows whether
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -136,6 +136,7 @@ class KRaftStore:
         pace = Pace()
         record = await in_turns(self._record(cluster, view))
         durable = replay.Durable()
+        acts: dict[TopicPartition, Act] = {one: act for one, act in view.acts.items() if act is not Act.NOTHING}
         if record is not None:
             async with self._turn:
                 async for piece, offset in self._write(record):
@@ -143,21 +144,26 @@ class KRaftStore:
                         if part != JOINS:
                             _put_part(view.queue, durable, self.intents, part)
                         await pace.rest()
+                    self._tell_now([TopicPartition(one.topic, one.partition) for one in piece.moves], acts)
                     durable.records |= {
                         TopicPartition(one.topic, one.partition): (offset, piece.at)
                         for one in piece.moves
                         if one.record is not None and one.record.id is None
                     }
+        self._tell_now(list(acts), acts)
         applied = replay.ReplayedChanges()
         await pace.through(replay.replay(cluster, view, durable, self._term, applied))
-        acts = {}
-        for name, act in view.acts.items():
-            if act is not Act.NOTHING and name in self.intents.moves:
-                acts[name] = ToTell(self.intents.moves[name], act)
-            await pace.rest()
-        if acts:
-            self._tell(acts)
         return applied
+
+    def _tell_now(self, names: Iterable[TopicPartition], acts: dict[TopicPartition, Act]) -> None:
+        """What is durable of a round is told while the rest of it is not yet, and before the loop knows it."""
+        told = {}
+        for name in names:
+            act, record = acts.pop(name, None), self.intents.moves.get(name)
+            if act is not None and record is not None:
+                told[name] = ToTell(record, act)
+        if told:
+            self._tell(told)
 
     async def _check(self, cluster: Cluster, view: IntentView) -> None:
         """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome
+from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
 
 
 class IntentLog(Protocol):
@@ -69,8 +69,10 @@ class KRaftCluster(Protocol):
         half the time of a look. Raises LookFailed."""
         ...
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Outcome]:
-        """None cancels."""
+    async def alter(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heard: Heard
+    ) -> Mapping[TopicPartition, Outcome]:
+        """None cancels. `heard` gets what the cluster has answered as soon as it is known, a part of all at a time."""
         ...
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:

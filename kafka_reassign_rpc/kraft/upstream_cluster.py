@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.state.topic import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic, LookFailed
 from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
+from kafka_reassign_rpc.kraft.upstream.outcomes import Heard
 from kafka_reassign_rpc.support.turns import Pace
 
 ALL_CONFIGS_S = 30.0
@@ -107,8 +108,10 @@ class UpstreamCluster:
         endpoint = Endpoint(self._protocol, self._protocol, node.host, node.port)
         return Broker(node.id, NO_EPOCH, (endpoint,), node.rack)
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, Outcome]:
-        return await self._upstream.alter(targets)
+    async def alter(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heard: Heard
+    ) -> Mapping[TopicPartition, Outcome]:
+        return await self._upstream.alter(targets, heard)
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
         found = await self._upstream.configs(map(_resource, entities))

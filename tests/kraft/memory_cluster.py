@@ -18,7 +18,7 @@ from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
 from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
-from kafka_reassign_rpc.kraft.upstream.outcomes import DONE, Outcome, Told
+from kafka_reassign_rpc.kraft.upstream.outcomes import DONE, Heard, Outcome, Told
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000
@@ -82,7 +82,14 @@ class MemoryCluster:
     async def assignments(self, topics: Collection[str]) -> Look:
         return await self.look(topics)
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
+    async def alter(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heard: Heard
+    ) -> dict[TopicPartition, Outcome]:
+        outcomes = await self.altered(targets)
+        heard(outcomes)
+        return outcomes
+
+    async def altered(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
         self.told.update(targets)
         if self.refuses is not None:
             return dict.fromkeys(targets, Outcome(Told.NOT_TOLD, self.refuses))

@@ -22,6 +22,15 @@ async def test_kr_6_a_cancel_that_the_cluster_took_before_its_sender_asked_is_an
     assert isinstance((await callers.answers({NAME: replace(CANCEL, id=8)}, 0))[NAME], RequestTimedOut)
 
 
+async def test_kr_6_a_move_that_the_cluster_took_while_its_round_went_on_is_answered_at_once() -> None:
+    callers = CallersWaiting()
+    callers.taken(NAME, START)
+    callers.moved_on(NAME, Phase.START)
+    assert await callers.answers({NAME: START}, 60) == {}
+    callers.moved_on(NAME, Phase.MOVING)
+    assert isinstance((await callers.answers({NAME: replace(START, id=8)}, 0))[NAME], RequestTimedOut)
+
+
 async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_gets_none() -> None:
     callers = CallersWaiting()
     first, second = (asyncio.create_task(callers.answers({NAME: START}, 60)) for _ in range(2))

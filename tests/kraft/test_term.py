@@ -559,8 +559,8 @@ class Afar(MemoryCluster):
     async def look(self, topics: Collection[str] | None = None) -> Look:
         return await asyncio.to_thread(asyncio.run, super().look(topics))
 
-    async def alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
-        return await asyncio.to_thread(asyncio.run, super().alter(targets))
+    async def altered(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, Outcome]:
+        return await asyncio.to_thread(asyncio.run, super().altered(targets))
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ Source: QuorumController. When it resigns, it answers NOT_CONTROLLER to changes 
 committed (`renounce`); of more than 10,000 records it applies the first, and answers UNKNOWN_SERVER_ERROR to the rest.
 """
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnsupportedSaslMechanism,
     UnsupportedVersion,
 )
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 NETWORK_EXCEPTION = 13
 _OPEN = frozenset({UnknownServerError.code, RequestTimedOut.code, NETWORK_EXCEPTION, NotController.code})
@@ -67,6 +69,8 @@ class Outcome(NamedTuple):
         return self.told in (Told.DONE, Told.REFUSED)
 
 
+Heard = Callable[[Mapping[TopicPartition, Outcome]], None]
+"""Gets the outcomes of one request."""
 DONE = Outcome(Told.DONE)
 NOT_NAMED = KafkaError("The answer of the cluster does not name it.")
 UNNAMED = Outcome(Told.UNKNOWN, NOT_NAMED)

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, NOT_REACHED, UNNAMED, Outcome, Told, outcome_of
+from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, NOT_REACHED, UNNAMED, Heard, Outcome, Told, outcome_of
 from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, without_leader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.support.slices import pieces
@@ -145,9 +145,11 @@ class Upstream:
         """By the release of this broker. Raises Unreachable."""
         return await kraft_calls.refuses_cordoned_targets(self._reader, broker)
 
-    async def alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, Outcome]:
+    async def alter(
+        self, targets: Mapping[TopicPartition, Sequence[int] | None], heard: Heard = lambda _: None
+    ) -> dict[TopicPartition, Outcome]:
         """Starts moves, or cancels them (None). A request that was not sent, that is refused as a whole, or whose
-        answer is lost, is the last one.
+        answer is lost, is the last one. `heard` gets what is known after each request, before the next one.
         """
         router = self._teller
         outcomes: dict[TopicPartition, Outcome] = {}
@@ -165,7 +167,9 @@ class Upstream:
                     outcomes |= dict.fromkeys(some, outcome_of(error.as_answer(), of_request=True))
                     outcomes |= dict.fromkeys(rest, NOT_REACHED)
                     break
-                outcomes |= {one: outcome_of(answers[one]) if one in answers else UNNAMED for one in some}
+                known = {one: outcome_of(answers[one]) if one in answers else UNNAMED for one in some}
+                heard(known)
+                outcomes |= known
         return outcomes
 
     async def change_configs(self, changes: Changes) -> dict[Resource, Outcome]:
