@@ -20,11 +20,12 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.windows.grammar import DAYS, WINDOWS
 from tests.campaign.generator import INTERNAL_TOPICS
 from tests.campaign.site import WAIT_S
+from tests.campaign.topics_by_admin import ASK_EVERY_S
 
 from .asked import touching
 from .kraft_plan import BROKER_IDS
 from .kraft_site import STATE_TOPIC, KRaftSite
-from .move_steps import ASK_EVERY_S, LISTS, RATES, Targets, altered, cancelled, named, told, unthrottled
+from .move_steps import LISTS, RATES, Targets, altered, cancelled, named, told, unthrottled
 from .rule_checks import Cordon, Lost, Placed, repaired_in_time, unrepaired
 
 LIMIT_S = 5.0
