@@ -27,7 +27,7 @@ from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_piec
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
-from kafka_reassign_rpc.core.reassignment_algebra import without
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import RPC, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
@@ -155,7 +155,7 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
-        adding, removing = without(waiting.terms.target, replicas), without(replicas, waiting.terms.target)
+        adding, removing = _of_waiting(replicas, waiting.terms.target)
         tags = _tags(_WAITING, waiting.terms, why_not_started(waiting))
     elif move is None:
         tags = b"\x00"
@@ -170,6 +170,14 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
             + tags
         )
     return struct.pack(">i", index) + compact_ids(replicas) + compact_ids(adding) + compact_ids(removing) + tags
+
+
+def _of_waiting(replicas: Replicas, target: Replicas) -> tuple[Replicas, Replicas]:
+    """What the move will add and remove. Of another order of the same replicas all: `kafka-reassign-partitions.sh
+    --cancel` leaves out what neither adds nor removes.
+    """
+    adding, removing = without(target, replicas), without(replicas, target)
+    return (adding, removing) if adding or removing else (target, replicas)
 
 
 def _tags(first: bytes, terms: MoveTerms, held: str | None = None) -> bytes:

@@ -9,7 +9,12 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
-from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
+from kafka_reassign_rpc.client.result_values import (
+    WAITING,
+    PartitionReassignment,
+    Reassignment,
+    ReassignmentDescription,
+)
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -57,6 +62,7 @@ Asked = MoveTerms | CancelMove
 Partitions = Iterable[tuple[str, int]]
 Results = dict[TopicPartition, KafkaError | None]
 
+_Listed = ListPartitionReassignmentsResponse.OngoingTopicReassignment.OngoingPartitionReassignment
 _ListTopic = ListReassignmentsRequest.ListReassignmentsTopic
 _DescribeTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
 _Description = DescribeReassignmentsResponse.ReassignmentDescription
@@ -146,19 +152,27 @@ async def list_partition_reassignments(
 
 def _listed(answer: ListPartitionReassignmentsResponse) -> dict[TopicPartition, PartitionReassignment]:
     return {
-        TopicPartition(topic.name, one.partition_index): PartitionReassignment(
-            replicas=tuple(one.replicas),
-            adding_replicas=tuple(one.adding_replicas),
-            removing_replicas=tuple(one.removing_replicas),
-            id=known(one.reassignment_id),
-            state=one.state,
-            route=one.route,
-            reason=one.reason,
-            held=one.held,
-        )
+        TopicPartition(topic.name, one.partition_index): _one_listed(one)
         for topic in answer.topics
         for one in topic.partitions
     }
+
+
+def _one_listed(one: _Listed) -> PartitionReassignment:
+    """A waiting move that adds and removes all replicas is another order of them."""
+    adding, removing = tuple(one.adding_replicas), tuple(one.removing_replicas)
+    is_order = one.state == WAITING and set(adding) == set(removing)
+    return PartitionReassignment(
+        replicas=tuple(one.replicas),
+        adding_replicas=() if is_order else adding,
+        removing_replicas=() if is_order else removing,
+        id=known(one.reassignment_id),
+        state=one.state,
+        route=one.route,
+        reason=one.reason,
+        waiting_target=(adding or None) if is_order else None,
+        held=one.held,
+    )
 
 
 async def can_forbid_replication_factor_change(router: RequestRouter) -> bool:

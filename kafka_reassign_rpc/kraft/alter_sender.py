@@ -107,8 +107,10 @@ class AlterSender:
 
 
 def _is_asked(one: AnsweredAct) -> bool:
-    """Whether it is what the caller has asked for. A start may need a cancel before it."""
-    return one.act is (Act.CANCEL if one.record.phase is Phase.CANCEL else Act.SEND)
+    """Whether it is what the caller has asked for. A start may need a cancel before it, which is all that the original
+    replicas need."""
+    is_cancel = one.record.phase is Phase.CANCEL or one.record.terms.target == one.record.original
+    return one.act is Act.SEND or (one.act is Act.CANCEL and is_cancel)
 
 
 def _target(one: ToTell) -> tuple[int, ...] | None:

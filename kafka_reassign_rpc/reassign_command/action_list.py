@@ -53,10 +53,11 @@ def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]
 def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
+    order = "" if move.waiting_target is None or adding or removing else f" order: {joined(move.waiting_target)}."
     waiting = "" if not move.is_waiting else f" {_how_held(move)}." if move.held else " waiting."
     route = f" route: {move.route}." if move.route != RPC else ""
     reason = f" reason: {printable(move.reason)}" if move.reason else ""
-    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}{route}{reason}"
+    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{order}{waiting}{route}{reason}"
 
 
 def _how_held(move: PartitionReassignment) -> str:

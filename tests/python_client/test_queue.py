@@ -118,6 +118,7 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
             route="heal",
             reason="heal broker 2",
         ),
+        one(partition_index=2, replicas=[1, 2], adding_replicas=[2, 1], removing_replicas=[1, 2], state=WAITING),
     ]
     answer = ListPartitionReassignmentsResponse(
         error_code=0, error_message=None, topics=[topic(name="t", partitions=partitions)]
@@ -129,6 +130,8 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     assert (moving.target, waiting.target) == ((3, 1), (1, 3))
     assert (moving.sources, waiting.sources) == (frozenset({1, 2}), frozenset({1, 2}))
     assert (moving.is_waiting, waiting.is_waiting) == (False, True)
+    order = found[TopicPartition("t", 2)]
+    assert order == PartitionReassignment((1, 2), state=WAITING, waiting_target=(2, 1)), "it adds and removes nothing"
 
 
 async def test_236_13_a_queued_move_has_its_own_cap_with_it() -> None:

@@ -212,6 +212,8 @@ async def test_236_12_an_entry_waits_moves_or_is_not_as_planned(
 async def test_236_12_what_waits_is_listed_as_waiting_and_counted_while_watching() -> None:
     waiting = PartitionReassignment((1, 2), (3,), (2,), state=WAITING)
     assert action_list.text({T: waiting}).splitlines()[1] == "t-0: replicas: 1,2. adding: 3. removing: 2. waiting."
+    order = PartitionReassignment((1, 2), state=WAITING, waiting_target=(2, 1))
+    assert action_list.text({T: order}).splitlines()[1] == "t-0: replicas: 1,2. order: 2,1. waiting."
     [document] = action_list.documents({T: waiting})
     assert (document["state"], document["id"]) == (WAITING, None)
     healed = PartitionReassignment((1, 2), (3,), (2,), state=WAITING, route="heal", reason="heal broker 2")

@@ -17,18 +17,25 @@ MOST_REPLACED = 4
 """
 
 
-def decided(before: Partition, after: Partition, by: Requester) -> Partition | None:
-    """None: nothing of it is for the cluster. `by`: who asked."""
-    if before.is_moving and not after.is_moving:
-        if after.replicas == before.original:
-            return _cancelled(before, by)
-        if after.replicas == before.target:  # the end of a move is seen
+def decided(before: Partition, after: Partition, by: Requester, asked: MoveTerms | None = None) -> Partition | None:
+    """None: nothing of it is for the cluster. `by`: who asked; `asked`: see `PartitionChange`. A cancel asks for no
+    target: it goes back to the original replicas where the move has not ended before. Who names these as the target
+    gets them in any case, by a move of their own if need be.
+    """
+    if not after.is_moving:
+        if before.is_moving and after.replicas == before.target:  # the end of a move is seen
             return None
+        if asked is None and before.original == after.replicas and (before.is_moving or _is_still_told(before.move)):
+            return _cancelled(before, by)
     if (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing) or (
         before.is_moving and after.target == before.target and _goes_on(before.move)
     ):
         return _with_terms(before, after)
-    return _started(before, after, by)
+    return _started(before, after, by, asked)
+
+
+def _is_still_told(move: MoveRecord | None) -> bool:
+    return move is not None and move.phase is Phase.START
 
 
 def _goes_on(move: MoveRecord | None) -> bool:
@@ -49,9 +56,9 @@ def _cancelled(before: Partition, by: Requester) -> Partition | None:
     return replace(before, move=replace(move, phase=Phase.CANCEL, cancelled_by=None if by == CONTROLLER else by))
 
 
-def _started(before: Partition, after: Partition, by: Requester) -> Partition:
+def _started(before: Partition, after: Partition, by: Requester, asked: MoveTerms | None) -> Partition:
     known = before.move or (adopted(before) if before.is_moving else None)
-    terms = MoveTerms(after.target, by=None if by == CONTROLLER else by) if after.move is None else after.move.terms
+    terms = asked or MoveTerms(after.target, by=None if by == CONTROLLER else by)
     original = before.replicas if known is None else known.original
     added = () if known is None else (*known.retained, *before.adding)
     record = MoveRecord(

@@ -100,7 +100,7 @@ class IntentView(RoundView):
     def _decided(self, before: Partition, change: PartitionChange) -> Partition | None:
         if self._judged is not None and self._judged[0] is before and self._judged[1] is change:
             return self._judged[2]
-        return decided(before, change.value, self.by)
+        return decided(before, change.value, self.by, change.asked)
 
     def found(self, name: TopicPartition, step: Step, seen: SeenPartition) -> None:
         """What a look, or an answer of the cluster, means for a move."""

@@ -111,6 +111,8 @@ def decide_waiting_move(
         error, cancelled = cancel(view, name)
         if error is not None:
             return QueueOutcome(leaves=False, waits_for=LATER)
+        if terms.target == partition.original:  # a target, and not only a cancel that may come too late
+            cancelled = []
     given = _with_changes(view, cancelled)
     standing = given.get(*name) or partition
     asked = replace(terms, expected=None)  # it was asked for above

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
@@ -60,8 +60,9 @@ def alter(
         return error, []
     if target == found.partition.replicas and not found.partition.is_moving:
         return None, []
-    record = _record(found.partition, to, terms, terms.by or view.by) if to.is_moving else None
-    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record))
+    kept = _kept(found.partition, terms, terms.by or view.by)
+    record = _record(found.partition, to, kept) if to.is_moving else None
+    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record)._replace(asked=kept))
 
 
 def cancel(
@@ -75,11 +76,18 @@ def cancel(
     found = _found(view, name)
     if isinstance(found, KafkaError):
         return found, []
-    to = cancelled(found.current) if found.current is not None and found.current.is_moving else None
+    to = cancelled(found.current) if found.current is not None and _may_go_back(found.current) else None
     error = cancel_refusal(found, to, expected, even_uncleanly=even_uncleanly)
     if error is not None or found.partition is None or to is None:
         return error, []
     return _unless_refused(view, _changed(view.cluster, name, found.partition, to, None))
+
+
+def _may_go_back(partition: Partition) -> bool:
+    """Another order is shown as if the cluster had it, in front of KRaft, before the cluster has been told."""
+    if partition.is_moving or partition.move is None:
+        return partition.is_moving
+    return partition.move.phase is Phase.START and partition.replicas != partition.original
 
 
 def _unless_refused(view: RoundView, change: PartitionChange) -> Decision:
@@ -125,12 +133,13 @@ def _changed(
     return PartitionChange(*name, value if done is None else replace(done, leader_epoch=value.leader_epoch))
 
 
-def _record(partition: Partition, to: Reassigned, terms: MoveTerms, by: Requester) -> MoveRecord:
+def _kept(partition: Partition, terms: MoveTerms, by: Requester) -> MoveTerms:
+    """Without what only says when the move may start, with the lease that a move in flight has already."""
     before = partition.move if partition.is_moving else None
     throttle, lifts = terms.throttle, terms.lifts
     if throttle is None and before is not None:
         throttle, lifts = before.terms.throttle, before.terms.lifts
-    kept = replace(
+    return replace(
         terms,
         throttle=throttle or None,
         lifts=lifts,
@@ -138,9 +147,12 @@ def _record(partition: Partition, to: Reassigned, terms: MoveTerms, by: Requeste
         expected=None,
         by=None if by == CONTROLLER else by,
     )
-    if before is None:
+
+
+def _record(partition: Partition, to: Reassigned, kept: MoveTerms) -> MoveRecord:
+    if partition.move is None or not partition.is_moving:
         return MoveRecord(kept, partition.origin)
-    return replace(before, terms=kept, retained=to.retained, legacy=False)
+    return replace(partition.move, terms=kept, retained=to.retained, legacy=False)
 
 
 def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Ev
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
@@ -39,6 +39,8 @@ class PartitionChange(NamedTuple):
 
     missing   how many replicas it lacks from now on (`core.topics.missing_replicas`). None keeps the number, or clears
               it if this change ends a client's move
+    asked     the target that it gives the partition, with all that it was asked for with, also where the value is at
+              rest: an order, fewer replicas, the original ones. None: nobody has asked for a target
     """
 
     topic: str
@@ -46,6 +48,7 @@ class PartitionChange(NamedTuple):
     value: Partition
     assignment: AssignmentWrite = AssignmentWrite.NOW
     missing: int | None = None
+    asked: MoveTerms | None = None
 
 
 def assignment_write(view: "RoundView", topic: str, before: Partition, after: Partition) -> AssignmentWrite:

@@ -2,7 +2,9 @@
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.phases.decided_moves import MOST_REPLACED, adopted, as_seen, decided
+from kafka_reassign_rpc.core.phases.phases import LOOKS, Act, Outcome, Step, first_act, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -17,11 +19,12 @@ ALICE = client("User:alice", None, "10.0.0.1")
 
 def carried_out(here: RoundView, target: tuple[int, ...] | None, throttle: int | None = None) -> Partition | None:
     """What core decides of this request, for KRaft."""
+    here.by = ALICE
     error, changes = cancel(here, NAME) if target is None else alter(here, NAME, MoveTerms(target, throttle=throttle))
     assert error is None
     before = here.get(*NAME)
     assert before is not None
-    return None if not changes else decided(before, changes[0].value, ALICE)
+    return None if not changes else decided(before, changes[0].value, ALICE, changes[0].asked)
 
 
 def started(partition: Partition, target: tuple[int, ...] | None, throttle: int | None = None) -> Partition:
@@ -36,7 +39,7 @@ def test_kr_6_a_move_starts_as_kraft_lists_it_and_leader_isr_and_epochs_stay_as_
     found = started(before, (6, 5, 2), throttle=7)
     assert (found.replicas, found.adding, found.removing) == ((6, 5, 2, 1, 3), (5, 6), (1, 3))
     assert replace(found, replicas=before.replicas, adding=(), removing=(), move=None) == before
-    assert found.move == MoveRecord(MoveTerms((6, 5, 2), throttle=7), (1, 2, 3), phase=Phase.START)
+    assert found.move == MoveRecord(MoveTerms((6, 5, 2), throttle=7, by=ALICE), (1, 2, 3), phase=Phase.START)
     assert found.lease is not None
 
 
@@ -48,10 +51,35 @@ def test_kr_6_a_cancel_leaves_the_move_in_flight_until_a_look_has_seen_its_end()
     assert carried_out(view(found), None) is None, "it is being cancelled"
 
 
-def test_kr_6_going_back_to_the_original_replicas_is_a_cancel_whatever_a_client_calls_it() -> None:
-    found = started(started(not_moving(1, 2), (3, 2)), (1, 2))
+def test_kr_6_the_original_replicas_as_a_target_are_told_as_a_cancel_and_asked_for_should_that_come_too_late() -> None:
+    moving = started(not_moving(1, 2), (3, 2), throttle=7)
+    assert moving.move is not None
+    told = replace(moving, move=replace(moving.move, phase=Phase.MOVING))
+    found = started(told, (1, 2))
+    assert (found.replicas, found.is_moving) == ((1, 2), False)
     assert found.move is not None
-    assert (found.move.phase, found.move.terms.target) == (Phase.CANCEL, (3, 2))
+    assert (found.move.phase, found.move.terms) == (Phase.START, MoveTerms((1, 2), throttle=7, by=ALICE))
+    assert found.move.replaces == told.move
+    assert first_act(told, found.move) is Act.CANCEL
+    assert next_step(found.move, SeenPartition((1, 2)), LOOKS).outcome is Outcome.DONE
+    again = next_step(found.move, SeenPartition((3, 2)), LOOKS)
+    after = replace(found.move, original=(3, 2), retained=(), replaces=None)
+    assert again == Step(after, Act.SEND), "the move had ended before"
+    assert carried_out(view(found), (1, 2)) is None
+
+
+def test_kr_6_another_order_that_has_yet_to_be_told_can_be_cancelled_and_one_that_was_told_cannot() -> None:
+    order = started(not_moving(1, 2), (2, 1))
+    assert order.move is not None
+    found = started(order, None)
+    assert found.move == replace(order.move, phase=Phase.CANCEL, cancelled_by=ALICE)
+    assert found.move is not None
+    assert first_act(order, found.move) is Act.NOTHING, "looks say whether the cluster has the order"
+    told = replace(order, move=replace(order.move, phase=Phase.MOVING))
+    for one in (told, found, not_moving(1, 2)):
+        error, changes = cancel(view(one), NAME)
+        assert isinstance(error, NoReassignmentInProgress)
+        assert not changes
 
 
 def test_kr_6_another_target_keeps_the_first_original_and_knows_what_was_added_before() -> None:
@@ -72,10 +100,11 @@ def test_kr_6_of_many_targets_that_follow_one_another_only_the_last_ones_are_kep
 
 
 def test_kr_6_an_order_and_a_smaller_set_are_moves_too_although_core_ends_them_at_once() -> None:
-    order = started(not_moving(1, 2), (2, 1))
+    order = started(not_moving(1, 2), (2, 1), throttle=7)
     assert (order.replicas, order.is_moving) == ((2, 1), False)
     assert order.move is not None
-    assert (order.move.phase, order.move.original, order.move.terms.by) == (Phase.START, (1, 2), ALICE)
+    assert (order.move.phase, order.move.original) == (Phase.START, (1, 2))
+    assert order.move.terms == MoveTerms((2, 1), throttle=7, by=ALICE), "all that it was asked for with"
     smaller = started(not_moving(1, 2, 3), (1, 2))
     assert (smaller.replicas, smaller.removing) == ((1, 2, 3), (3,))
 

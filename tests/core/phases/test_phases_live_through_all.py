@@ -79,10 +79,10 @@ class World:
     def client(self, target: Replicas | None) -> None:
         """An Alter or a cancel: decided on what was seen last, durable, answered."""
         before = self._shown
-        if before is None or (target is None and not before.is_moving) or (target == before.target):
+        if before is None or target == before.target or (target is None and not _may_go_back(before)):
             return
         to = cancelled(before) if target is None else reassign(before, target)
-        value = decided(before, _after(before, to, target), CONTROLLER)
+        value = decided(before, _after(before, to, target), CONTROLLER, None if target is None else MoveTerms(target))
         if value is None or value.move is None:
             return
         record = value.move
@@ -194,6 +194,11 @@ class World:
         for id_ in range(1, self.acknowledged + 1):
             assert self.ended[id_] + (id_ in self.replaced) == 1, f"move {id_} has one outcome"
         assert not self.kraft.at.never_ends or THEIRS in self.kraft.at.replicas, "no Alter of ours makes such a move"
+
+
+def _may_go_back(partition: Partition) -> bool:
+    is_told = partition.move is None or partition.move.phase is not Phase.START
+    return partition.is_moving or (not is_told and partition.replicas != partition.original)
 
 
 def _after(before: Partition, to: Reassigned, target: Replicas | None) -> Partition:

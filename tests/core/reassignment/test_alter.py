@@ -110,7 +110,7 @@ def test_455_3_c05_a_start_leaves_the_leader_and_the_isr_alone() -> None:
     assert sets(value) == ((1, 2, 4, 3), (4,), (3,))
     assert (value.leader, value.isr, value.leader_epoch) == (1, (1, 2, 3), 6)
     assert value.move == MoveRecord(MoveTerms((1, 2, 4)), (1, 2, 3))
-    assert changes[0] == PartitionChange(TOPIC, 0, value, AssignmentWrite.NOW)
+    assert changes[0] == PartitionChange(TOPIC, 0, value, AssignmentWrite.NOW, asked=MoveTerms((1, 2, 4)))
 
 
 def test_455_1_c02_the_present_assignment_as_the_target_changes_nothing() -> None:
