@@ -6,16 +6,19 @@ The setting of all servers names them, not `/config/brokers/<id>`: brokers befor
 it is set on a broker anyway, it counts.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 LOG_DIRS = "cordoned.log.dirs"
 """Kafka's name, for one broker."""
 ALL_LOG_DIRS = "*"
+
+Configs = Mapping[str, str]
 
 
 def cordoned(cluster: Cluster) -> frozenset[int]:
@@ -24,12 +27,30 @@ def cordoned(cluster: Cluster) -> frozenset[int]:
 
 
 def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
-    """The brokers that are cordoned by Kafka's own config."""
+    """The brokers that are cordoned by Kafka's own config: all log dirs that have not failed are."""
     return frozenset(
         int(name)
         for name, configs in cluster.broker_configs.items()
-        if configs.get(LOG_DIRS, "").strip() == ALL_LOG_DIRS and whole_number(name, 0, INT32) is not None
+        if configs.get(LOG_DIRS)
+        and whole_number(name, 0, INT32) is not None
+        and _takes_nothing_new(configs, cluster.failed_log_dirs.get(int(name)))
     )
+
+
+def _takes_nothing_new(configs: Configs, failed: FailedLogDirs | None) -> bool:
+    """A broker takes only paths that it has, and tells those it was started with (`log.dirs`; `log.dir` where that is
+    not set)."""
+    closed = _paths(configs[LOG_DIRS])
+    if ALL_LOG_DIRS in closed:
+        return True
+    working = _paths(configs.get("log.dirs") or configs.get("log.dir", "")) - set(
+        () if failed is None else failed.paths
+    )
+    return bool(working) and working <= closed
+
+
+def _paths(text: str) -> frozenset[str]:
+    return frozenset(one.strip() for one in text.split(",")) - {""}
 
 
 class Destinations(NamedTuple):

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.config_values import parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.topic_changes import create_partitions, create_topic
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
@@ -41,6 +42,10 @@ def _view(*partitions: Partition, settings: str = "", broker: dict[str, str] | N
         ("02", None, set()),
         ("2", {"cordoned.log.dirs": "*"}, {2, 4}),
         ("", {"cordoned.log.dirs": "/one/of/two"}, set()),
+        ("", {"cordoned.log.dirs": "/a", "log.dirs": "/a,/b"}, set()),
+        ("", {"cordoned.log.dirs": "/b, /a", "log.dirs": "/a,/b"}, {4}),
+        ("", {"cordoned.log.dirs": "/a", "log.dir": "/a"}, {4}),
+        ("", {"cordoned.log.dirs": "/a", "log.dirs": "", "log.dir": "/a"}, {4}),
         ("", {"cordoned.log.dirs": ""}, set()),
         (",".join(map(str, range(5_001))), None, set()),
     ],
@@ -49,6 +54,15 @@ def test_dh_2_the_setting_of_all_servers_and_kafkas_config_of_a_broker_cordon_it
     settings: str, broker: dict[str, str] | None, expected: set[int]
 ) -> None:
     assert cordoned(_view(settings=settings, broker=broker).cluster) == expected
+
+
+def test_dh_2_a_broker_is_cordoned_where_all_log_dirs_are_that_have_not_failed() -> None:
+    here = _view(broker={"cordoned.log.dirs": "/a,/b", "log.dirs": "/a,/b,/c"})
+    assert cordoned(here.cluster) == set()
+    here.cluster.failed_log_dirs[4] = FailedLogDirs(1, ("/c",))
+    assert cordoned(here.cluster) == {4}
+    here.cluster.failed_log_dirs[4] = FailedLogDirs(1, ("/a", "/b", "/c"))
+    assert cordoned(here.cluster) == set(), "none works: it takes nothing for another reason"
 
 
 def test_dh_2_an_empty_list_is_a_list() -> None:
