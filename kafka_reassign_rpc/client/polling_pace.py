@@ -17,6 +17,11 @@ REQUESTS_PER_S = 4
 BYTES_PER_S = 250_000
 
 
+def traffic_s(cost: Traffic) -> float:
+    """The least pause for its requests and bytes."""
+    return max(cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)
+
+
 class Ask(Enum):
     """The value names what an answer may lack."""
 
@@ -53,7 +58,7 @@ class Pace:
         took = self._took.setdefault(what, deque(maxlen=LAST))
         took.append(cost.answer_s)
         longest_s = LONGEST_S if len(took) == LAST else SOON_S
-        pause_s = max(min(longest_s, min(took) / SHARE), cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)
+        pause_s = max(min(longest_s, min(took) / SHARE), traffic_s(cost))
         self._asked[what] = now, pause_s
 
     def due_in_s(self, what: Ask, now: float, *, moving: bool, hurry: bool = False) -> float:

@@ -1,4 +1,9 @@
-"""Looks at the cluster from time to time, more often while something moves, and has the loop decide what that means."""
+"""Looks at the cluster from time to time, more often while something moves, and has the loop decide what that means.
+
+Looks have the budget of `watch` in requests and bytes (`client.pace`): those at large topics, and those at everything
+in a large cluster, come less often. How long an answer takes does not count: on a busy cluster the end of moves, which
+others wait for, has to be seen, too.
+"""
 
 import asyncio
 import logging
@@ -8,6 +13,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.client.pace import traffic_s
+from kafka_reassign_rpc.client.traffic import counted
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -32,7 +39,8 @@ NONE_SET: Mapping[str, str] = {}
 
 
 class LookPace(NamedTuple):
-    """Seconds between two looks at what moves (what makes two looks sure of what they both see), and at all."""
+    """Seconds between two looks at what moves (what makes two looks sure of what they both see), and at all. Both are
+    longer where a look costs much."""
 
     moving: float = 1.0
     at_rest: float = 5.0
@@ -54,6 +62,8 @@ class ClusterPoller:
         """Topics with moves in flight, by the last look."""
         self._all_at = float("-inf")
         """When the last look at everything began, in the time of the event loop."""
+        self._costs_s = self._all_costs_s = 0.0
+        """How long the traffic of the last look, and of the last one at everything, has to last."""
         self._wake = asyncio.Event()
 
     def round_replayed(self) -> None:
@@ -70,7 +80,7 @@ class ClusterPoller:
             except KafkaError as error:  # the loop has logged it
                 log.warning("what a look has seen is decided about at the next one: %s", error)
             self._wake.clear()
-            await asyncio.sleep(self._pace.moving)
+            await asyncio.sleep(max(self._pace.moving, self._costs_s))
             if not self._moving(loop.cluster):
                 try:
                     async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
@@ -115,12 +125,17 @@ class ClusterPoller:
         self._sightings.look_begins()
         known, names = await _known(loop.cluster, self._intents), self._moving(loop.cluster)
         now = asyncio.get_running_loop().time()
-        is_of_all = not names or now - self._all_at >= self._pace.at_rest
+        is_of_all = now - self._all_at >= max(self._pace.at_rest, self._all_costs_s)
+        with counted() as cost:
+            if is_of_all:
+                look, asked = await self._at_all(known), known
+                self._all_at = now
+            else:
+                look, names = await self._at(names, loop.cluster)
+                asked = [one for one in known if one.name in names]
+        self._costs_s = traffic_s(cost)
         if is_of_all:
-            look, asked = await self._at_all(known), known
-            self._all_at = now
-        else:
-            look, asked = await self._at(names, loop.cluster), [one for one in known if one.name in names]
+            self._costs_s, self._all_costs_s = 0.0, self._costs_s
         self._listed = frozenset(name.topic for name in look.moves)
         absent = await in_turns(self._absences.taken(look, asked, loop.cluster.queue.topics))
         taken = await in_turns(self._sightings.taken(look, absent.gone))
@@ -128,11 +143,20 @@ class ClusterPoller:
         heard = look.brokers.keys() if is_of_all else ()
         self.noticed(await loop.submit(LookSeen(facts, taken.sighted, heard)))
         self.looked.set()
+        seen, pace = [*look.topics.values(), *taken.topics.values()], Pace()
+        del look, taken, facts
+        while seen:  # freeing a hundred thousand partitions at once takes 20 ms
+            seen.pop()
+            await pace.rest()
 
-    async def _at(self, names: frozenset[str], cluster: Cluster) -> Look:
+    async def _at(self, names: frozenset[str], cluster: Cluster) -> tuple[Look, frozenset[str]]:
+        """At these topics, and at those in which others have begun a move."""
         look = await self._cluster.look(names)
+        if begun := {name.topic for name in look.moves} - names:
+            names |= begun
+            look = await self._cluster.look(names)
         others = {name: one for name, one in cluster.soft.kraft.eligible.items() if name.topic not in names}
-        return look._replace(kraft=replace(look.kraft, eligible={**others, **look.kraft.eligible}))
+        return look._replace(kraft=replace(look.kraft, eligible={**others, **look.kraft.eligible})), names
 
     async def _at_all(self, known: Iterable[Known]) -> Look:
         """What it leaves out is asked for by name: only then does a broker say that there is no such topic."""
