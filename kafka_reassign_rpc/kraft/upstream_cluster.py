@@ -34,8 +34,10 @@ class UpstreamCluster:
     def __init__(self, upstream: Upstream, protocol: str) -> None:
         self._upstream = upstream
         self._protocol = protocol
-        self._known: Look = Look({}, {}, {})
-        """The last one at everything: it says what to ask for in the next."""
+        self._all_topics: list[str] = []
+        self._moving_topics: set[str] = set()
+        self._brokers: list[int] = []
+        """By the last look at everything: what to ask for in the next."""
         self._configs_at = float("-inf")
         self._refuses, self._release_at = False, float("-inf")
         self.cluster_id = ""
@@ -46,15 +48,19 @@ class UpstreamCluster:
         if topics is not None:
             return await self._look(Wanted(topics))
         now = asyncio.get_running_loop().time()
-        if not self._known.brokers:  # the first one says whose configs there are to read
-            self._known = await self._look(Wanted(None))
+        if not self._brokers:  # the first one says whose configs there are to read
+            self._learn(await self._look(Wanted(None)))
         reads_all = now - self._configs_at >= ALL_CONFIGS_S
-        names = self._known.topics if reads_all else {name.topic for name in self._known.moves}
-        look = await self._look(Wanted(None, topic_configs=list(names), broker_configs=list(self._known.brokers)))
-        self._known = look
+        names = self._all_topics if reads_all else self._moving_topics
+        look = await self._look(Wanted(None, topic_configs=list(names), broker_configs=self._brokers))
+        self._learn(look)
         if reads_all:
             self._configs_at = now
         return look
+
+    def _learn(self, look: Look) -> None:
+        self._all_topics, self._brokers = list(look.topics), list(look.brokers)
+        self._moving_topics = {name.topic for name in look.moves}
 
     async def assignments(self, topics: Collection[str]) -> Look:
         moves, told = await self._upstream.assignments(topics)

@@ -271,7 +271,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         return renewed(self._throttle, present or 0, self._fastest, self._memory.throttle)
 
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
-        for name, move in _heals(work):
+        for found in _heals(work):
+            yield
+            if found is None:
+                continue
+            name, move = found
             partition = work.view.get(*name)
             in_part = repair_targets.lost_in_part(move.terms.reason)
             left = repair_targets.still_needed(work.view.cluster, partition, move.terms.target, in_part)
@@ -376,13 +380,16 @@ def _only(move: WaitingMove, target: tuple[int, ...]) -> WaitingMove:
     return replace(move, terms=replace(move.terms, target=target))
 
 
-def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
-    for topic, places in list(work.view.cluster.queue.topics.items()):
+def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove] | None]:
+    """Those that wait; None for each other move."""
+    queue = work.view.cluster.queue
+    if not queue.routes[HEAL]:
+        return
+    for topic, places in list(queue.topics.items()):
         for index, place in list(places.items()):
-            if place.move.terms.route == HEAL:
-                name = TopicPartition(topic, index)
-                if queue_admission.find(work.view, name) == place.move:
-                    yield name, place.move
+            name = TopicPartition(topic, index)
+            is_one = place.move.terms.route == HEAL and queue_admission.find(work.view, name) == place.move
+            yield (name, place.move) if is_one else None
 
 
 def _alert(what: str, heal_at: int | None, now_ms: int, *, approval: bool) -> str:
