@@ -2,20 +2,23 @@
 how soon another server takes over.
 
 Three brokers, which copy nothing: what is measured is control. Both ways take turns on the same topics, and each round
-begins with the other one. Durable: the answer to an Alter for the queue.
+begins with the other one, on a connection that has had an answer before. Durable: the answer to an Alter for the queue.
+CPU time, which other work on the machine changes least, is that of the server, from a request until nothing moves.
 """
 
 import asyncio
 import itertools
+import os
 import re
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
 
 from benchmarks import frames
 from benchmarks.client import Address, Wire, until_nothing_moves
-from benchmarks.cluster import START_S, controlling, until_shown
+from benchmarks.cluster import START_S, controlling, cpu_seconds, until_shown
 from benchmarks.stock_brokers import BROKERS, JVM, REPLICAS, SETTINGS, away, ended_after, home, where
 from benchmarks.tables import duration, show
 from tests.stock.kraft import KRaftNode, kraft_cluster, start_all
@@ -64,14 +67,16 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
         await start_all(nodes)
         await servers[0].start()
         await controlling(servers[0].address)
-        for size in SIZES[:1] if quick else SIZES:
-            rows.append(await asyncio.to_thread(_measured, servers[0].address, nodes, size, quick=quick))
-            print(f"  kraft: {rows[-1]}", flush=True)
+        sizes = SIZES[:1] if quick else SIZES
+        for size in sizes:
+            rows.append(await asyncio.to_thread(_measured, servers[0], nodes, size, quick=quick))
+            print(f"  kraft: {rows[-1]}, load {os.getloadavg()[0]:.1f}", flush=True)
         await servers[0].kill()
         for leader, next_one in itertools.pairwise(servers[1:]):
-            took.append(await _take_over(leader, next_one, SIZES[0 if quick else -1], wait=not took))
+            took.append(await _take_over(leader, next_one, _topics(sizes) if not took else {}))
+            print(f"  kraft: take-over {duration(took[-1])}, load {os.getloadavg()[0]:.1f}", flush=True)
     taken = show(
-        f"kraft: take-over with {SIZES[0 if quick else -1]:,} moves that wait, L = {LEAD_S:g} s",
+        f"kraft: take-over with {sum(sizes):,} moves that wait, L = {LEAD_S:g} s",
         ("what", "median", "longest", "times"),
         [["kill -9 until the next server answers", duration(median(took)), duration(max(took)), str(len(took))]],
     )
@@ -83,21 +88,23 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
     )
 
 
-HEAD = ("partitions", "durable", "answered", "at the cluster", "x", "all moved", "at the cluster", "x")
+HEAD = ("partitions", "durable", "answered", "at the cluster", "x", "all moved", "at the cluster", "x", "CPU time")
 
 
-async def _take_over(leader: Service, next_one: Service, size: int, *, wait: bool) -> float:
-    """Seconds from the kill of the leader. With `wait`, it gets the moves first."""
+def _topics(sizes: Iterable[int]) -> dict[str, int]:
+    return {f"t-{size}": size for size in sizes}
+
+
+async def _take_over(leader: Service, next_one: Service, waiting: Mapping[str, int]) -> float:
+    """Seconds from the kill of the leader, which gets moves of these topics first: they wait."""
     for server in (leader, next_one):
         if server.address == ("", 0):
             await server.start()
     await controlling(leader.address)
-    if wait:
+    if waiting:
         with Wire(leader.address, BOUND_S) as wire:
-            topics = {f"t-{size}": size}
-            await asyncio.to_thread(
-                wire.ask, frames.alter_to(topics, lambda index: home(index, REPLICAS)[::-1], queue=True)
-            )
+            alter = frames.alter_to(waiting, lambda index: home(index, REPLICAS)[::-1], queue=True)
+            frames.accepted(await asyncio.to_thread(wire.ask, alter))
     await leader.kill()
     begun = time.perf_counter()
     await controlling(next_one.address)
@@ -105,15 +112,16 @@ async def _take_over(leader: Service, next_one: Service, size: int, *, wait: boo
 
 
 class _Way:
-    """What rounds took: until the answer, and until the cluster moved nothing."""
+    """What rounds took: until the answer, until the cluster moved nothing, and of the server's CPU."""
 
     def __init__(self) -> None:
         self.answered: list[float] = []
         self.moved: list[float] = []
+        self.cpu: list[float] = []
 
 
-def _measured(front: Address, nodes: list[KRaftNode], size: int, *, quick: bool) -> list[str]:
-    brokers, topics = [where(node.port) for node in nodes], {f"t-{size}": size}
+def _measured(server: Service, nodes: list[KRaftNode], size: int, *, quick: bool) -> list[str]:
+    front, brokers, topics = server.address, [where(node.port) for node in nodes], _topics([size])
     with Wire(brokers[0], BOUND_S) as wire:
         for topic in topics:
             if failed := frames.created(wire.ask(frames.create(topic, size, REPLICAS, home))):
@@ -127,12 +135,14 @@ def _measured(front: Address, nodes: list[KRaftNode], size: int, *, quick: bool)
         for way in (ours, theirs) if number % 2 else (theirs, ours):
             at = front if way is ours else brokers[0]
             time.sleep(PAUSE_S)
+            before = cpu_seconds(server.pid)
             answered, ended = _round(at, brokers[0], frames.alter_to(topics, next(targets)), size)
             if number or quick:
                 way.answered.append(answered)
                 way.moved.append(ended)
+                way.cpu.append(cpu_seconds(server.pid) - before)
         time.sleep(PAUSE_S)
-        with Wire(front, BOUND_S) as wire:
+        with _connected(front) as wire:
             alter = frames.alter_to(topics, next(targets), queue=True)
             begun = time.perf_counter()
             frames.accepted(wire.ask(alter))
@@ -145,6 +155,7 @@ def _measured(front: Address, nodes: list[KRaftNode], size: int, *, quick: bool)
         duration(median(durable)),
         *_cells(ours.answered, theirs.answered),
         *_cells(ours.moved, theirs.moved),
+        duration(median(ours.cpu)),
     ]
 
 
@@ -153,8 +164,15 @@ def _cells(ours: list[float], theirs: list[float]) -> list[str]:
     return [duration(mine), duration(other), f"{mine / other:.2f}"]
 
 
+def _connected(at: Address) -> Wire:
+    """As clients are that know the cluster: the server has asked a broker what this one may do."""
+    wire = Wire(at, BOUND_S)
+    wire.ask(frames.LIST_NOTHING)
+    return wire
+
+
 def _round(at: Address, cluster: Address, alter: bytes, size: int) -> tuple[float, float]:
-    with Wire(at, BOUND_S) as wire:
+    with _connected(at) as wire:
         begun = time.perf_counter()
         answer = wire.ask(alter)
         answered = time.perf_counter() - begun
