@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from kafka_reassign_rpc.client import traffic
 from kafka_reassign_rpc.client.config_calls import SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
@@ -48,6 +49,8 @@ class MemoryCluster:
         self.left_out: dict[int, int] = {}
         self.offline: dict[TopicPartition, tuple[int, ...]] = {}
         self.looks = self.looks_at_all = 0
+        self.bytes_of_all = 0
+        """Of a look at everything, as a client counts them."""
         self.silent = False
         """Alters get no answer, and have no effect."""
         self.refuses: KafkaError | None = None
@@ -59,7 +62,9 @@ class MemoryCluster:
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         self.looks += 1
-        self.looks_at_all += topics is None
+        if topics is None:
+            self.looks_at_all += 1
+            traffic.count(self.bytes_of_all, 0.0)
         shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
         self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
         unknown: set[str] = set()

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
+from kafka_reassign_rpc.client.pace import BYTES_PER_S
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
@@ -490,6 +491,21 @@ async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> Non
         assert here.cluster.looks_at_all == before
         here.cluster.partitions[NAME].catch_up()
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+
+
+async def test_kr_6_costly_looks_at_everything_are_seldom_and_lost_brokers_and_moves_are_seen_all_the_same() -> None:
+    here = Here()
+    here.cluster.bytes_of_all = 100 * BYTES_PER_S
+    async with here.term() as loop:
+        await looked(here)
+        seen = here.cluster.looks_at_all
+        here.cluster.partitions[NAME].alter((3, 2))
+        await eventually(lambda: loop.cluster.moving == {"t": {0}})
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: loop.cluster.moving == {})
+        del here.cluster.brokers[4]
+        await eventually(lambda: 4 not in loop.cluster.brokers)
+    assert here.cluster.looks_at_all == seen
 
 
 @for_each("lagging", [0, 1])
