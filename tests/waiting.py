@@ -7,7 +7,14 @@ from typing import Any
 
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
-EVERY_S = 0.05
+LEAST_S, MOST_S, SHARE = 0.05, 0.25, 20
+
+
+def pause_s(waited_s: float) -> float:
+    """Seconds until the next look, after `waited_s` of waiting. To look costs CPU here and at the process that is
+    asked: what takes long may be seen a twentieth of its time late.
+    """
+    return min(MOST_S, max(LEAST_S, waited_s / SHARE))
 
 
 async def eventually(condition: Callable[[], Any], *, within: float = 60.0) -> Any:
@@ -16,7 +23,8 @@ async def eventually(condition: Callable[[], Any], *, within: float = 60.0) -> A
     A condition may raise: a server that is not there yet is no failure before the deadline.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + within
+    began = loop.time()
+    deadline = began + within
     while True:
         found: object = None
         try:
@@ -31,7 +39,7 @@ async def eventually(condition: Callable[[], Any], *, within: float = 60.0) -> A
             if found:
                 return found
             assert loop.time() <= deadline, f"not within {within:g} s: {_shown(condition)}: {found!r}"
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(pause_s(loop.time() - began))
 
 
 def _shown(condition: Callable[[], Any]) -> str:

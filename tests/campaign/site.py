@@ -17,7 +17,7 @@ from tests.faults.cluster import Address, Cluster, address_of
 from tests.processes import NotReady, processes
 from tests.raw_client import LOGIN
 from tests.stock.cluster import StockBroker, StockCluster
-from tests.waiting import EVERY_S, eventually
+from tests.waiting import eventually, pause_s
 from tests.zookeeper.proxy import Proxy
 
 from .generator import BROKER_IDS, HOLDER, INTERNAL_TOPICS, LOG_DIRS, MOST_REPLICAS, SERVER_NAMES
@@ -235,14 +235,14 @@ class Site:
 
     async def read(self, question: Callable[[], Awaitable[T]]) -> T:
         """What ZooKeeper answers, as soon as it does. Raises ZkError where that takes longer than WAIT_S."""
-        deadline = time.monotonic() + WAIT_S
+        began = time.monotonic()
         while True:
             try:
                 return await question()
             except ZkError:
-                if time.monotonic() > deadline:
+                if (waited := time.monotonic() - began) > WAIT_S:
                     raise
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(pause_s(waited))
 
 
 async def as_by_an_init(start: Callable[[], Awaitable[object]], not_started: type[Exception]) -> None:

@@ -198,8 +198,11 @@ class ComparedCluster(ABC):
         """SIGSTOP; returns once ZooKeeper has ended the session."""
         self._process(node_id).freeze()
         self._gone(node_id)
-        while await self.znodes.exists(f"/brokers/ids/{node_id}"):
-            await asyncio.sleep(0.1)
+
+        async def is_forgotten() -> bool:
+            return await self.znodes.exists(f"/brokers/ids/{node_id}") is None
+
+        await eventually(is_forgotten, within=120)
 
     async def thaw(self, node_id: int) -> None:
         """SIGCONT; returns once the broker has registered again and the controller knows it."""
@@ -229,18 +232,22 @@ class ComparedCluster(ABC):
 
     async def _until_known(self, node_id: int) -> None:
         """Wait until the controller shows this broker."""
-        while node_id not in {broker["node_id"] for broker in (await self.metadata([]))["brokers"]}:
-            await asyncio.sleep(0.05)
+
+        async def is_known() -> bool:
+            return node_id in {broker["node_id"] for broker in (await self.metadata([]))["brokers"]}
+
+        await eventually(is_known, within=120)
 
     async def until_led(self, topic: str, partitions: int) -> None:
         """Wait until every broker shows a leader for each partition."""
+
+        async def is_led(node_id: int) -> bool:
+            (shown,) = (await self.metadata([topic], node_id))["topics"]
+            leaders = [p["leader_id"] for p in shown["partitions"]]
+            return len(leaders) == partitions and all(leader >= 0 for leader in leaders)
+
         for node_id in sorted(self.live):
-            while True:
-                (shown,) = (await self.metadata([topic], node_id))["topics"]
-                leaders = [p["leader_id"] for p in shown["partitions"]]
-                if len(leaders) == partitions and all(leader >= 0 for leader in leaders):
-                    break
-                await asyncio.sleep(0.02)
+            await eventually(partial(is_led, node_id), within=120)
 
     async def _until_logged(self, topic: str, assignment: Mapping[int, Sequence[int]]) -> None:
         """Wait until each live replica has its log: our controller tells followers only after their leader."""
@@ -397,8 +404,7 @@ class Ours(ComparedCluster):
         self._gone(fallen)
         await self.znodes.delete("/controller")
         self.controller_id = self.standby_id if fallen == Ours.controller_id else Ours.controller_id
-        while not await self._is_controller():
-            await asyncio.sleep(0.05)
+        await eventually(self._is_controller, within=120)
         await self._serve(fallen)
 
     async def _kill(self, server: int) -> None:

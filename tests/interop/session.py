@@ -20,6 +20,8 @@ from kafka.protocol.admin import (
     UpdateFeaturesRequest,
 )
 
+from tests.waiting import eventually, pause_s
+
 from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 
 REST_SECONDS = 12
@@ -178,21 +180,28 @@ class Session:
     async def settled(self, *aliases: str, timeout: float = 30) -> None:
         """Wait until nothing moves in these topics (all of the scenario's if none is named)."""
         names = [self.real(alias) for alias in aliases or self._topics]
-        async with asyncio.timeout(timeout):
-            while any(topic["name"] in names for topic in (await self._listed(None, None))["topics"]):
-                await asyncio.sleep(0.05)
+
+        async def are_settled() -> bool:
+            return all(topic["name"] not in names for topic in (await self._listed(None, None))["topics"])
+
+        await eventually(are_settled, within=timeout)
 
     async def in_sync(self, alias: str, index: int, *replicas: int, timeout: float = 20) -> None:
         """Wait until the partition's ISR is exactly these replicas."""
-        async with asyncio.timeout(timeout):
-            while sorted((await self.cluster.stored_state(self.real(alias), index)).get("isr", [])) != sorted(replicas):
-                await asyncio.sleep(0.05)
+
+        async def is_so() -> bool:
+            found = await self.cluster.stored_state(self.real(alias), index)
+            return sorted(found.get("isr", [])) == sorted(replicas)
+
+        await eventually(is_so, within=timeout)
 
     async def until_gone(self, alias: str, timeout: float = 30) -> None:
         """Wait until a deleted topic is gone."""
-        async with asyncio.timeout(timeout):
-            while await self.cluster.stored_topic(self.real(alias)):
-                await asyncio.sleep(0.05)
+
+        async def is_gone() -> bool:
+            return not await self.cluster.stored_topic(self.real(alias))
+
+        await eventually(is_gone, within=timeout)
 
     async def state(self, label: str, *, log_stays: bool = False) -> None:
         """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree.
@@ -211,7 +220,7 @@ class Session:
             is_kept = log_stays and self.cluster.keeps_logs and all(map(_but_for_logs, states.values()))
             if is_kept and clock() > since + LOG_SECONDS:
                 break
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(2 * pause_s(clock() - began))
         self.note(label, states)
 
     async def stored_configs(self, alias: str) -> dict[str, str]:
@@ -219,13 +228,14 @@ class Session:
 
     async def assignments(self, alias: str) -> dict[str, Any]:
         """The topic's replica sets once its znode shows no move (removed replicas are in it until they are gone)."""
-        async with asyncio.timeout(REST_SECONDS):
-            while True:
-                znode = await self.cluster.stored_topic(self.real(alias))
-                if not znode.get("adding_replicas") and not znode.get("removing_replicas"):
-                    partitions: dict[str, Any] = znode.get("partitions", {})
-                    return partitions
-                await asyncio.sleep(0.05)
+
+        async def at_rest() -> dict[str, Any] | None:
+            znode = await self.cluster.stored_topic(self.real(alias))
+            return None if znode.get("adding_replicas") or znode.get("removing_replicas") else znode
+
+        znode: dict[str, Any] = await eventually(at_rest, within=REST_SECONDS)
+        partitions: dict[str, Any] = znode.get("partitions", {})
+        return partitions
 
     async def _listed(self, wanted: Mapping[str, Sequence[int]] | None, node: int | None) -> dict[str, Any]:
         topics = None if wanted is None else [(self.real(topic), list(indexes)) for topic, indexes in wanted.items()]

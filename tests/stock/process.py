@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
 from tests.fork_server import ForkedProcess, fork_server
+from tests.waiting import pause_s
 
 
 class LoggedProcess:
@@ -57,6 +58,8 @@ class LoggedProcess:
 
     async def wait_for_line(self, pattern: re.Pattern[bytes], timeout: float = 180) -> re.Match[bytes]:
         """The first match in the output since the last start. Raises RuntimeError when the process ends first."""
+        now = asyncio.get_running_loop().time
+        began = now()
         async with asyncio.timeout(timeout):
             while True:
                 running = self.is_running
@@ -65,7 +68,7 @@ class LoggedProcess:
                 if not running:
                     tail = self.printed()[-2000:].decode(errors="replace")
                     raise RuntimeError(f"ended before it was ready: …{tail}")
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(pause_s(now() - began))
 
     def send(self, number: signal.Signals) -> None:
         assert self._process is not None
