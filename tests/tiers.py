@@ -61,6 +61,11 @@ def is_whole() -> bool:
     return _this.run == RUNS[-1]
 
 
+def is_gate() -> bool:
+    """Whether this is a run of what only a gate has on top."""
+    return _this.run == "gate" and not _this.records
+
+
 def records() -> bool:
     """Whether the recordings of stock Kafka are written again."""
     return _this.records

@@ -1,4 +1,7 @@
-"""The stock Java tools of 3.9.1 and 4.1.0: every action prints the same on our cluster as on stock Kafka."""
+"""The stock Java tools of 3.9.1 and 4.1.0: every action prints the same on our cluster as on stock Kafka.
+
+A gate has the tools of one release, and the next gate those of the other.
+"""
 
 import asyncio
 import json
@@ -10,6 +13,7 @@ import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from kafka_reassign_rpc.core.restrictions import FORBIDDEN_BY_REQUEST
+from tests.effort import in_turn
 from tests.interop.clusters import ComparedCluster, Ours
 from tests.interop.comparing import ABSENT, Difference
 from tests.stock.jars import EACH_TOOL, require
@@ -306,7 +310,7 @@ BY_CHANCE = "described at the end"
 """KRaft places the replicas of more partitions at random."""
 
 
-@pytest.fixture(scope="module", params=EACH_TOOL)
+@pytest.fixture(scope="module", params=in_turn(EACH_TOOL, 2))
 def tools(request: pytest.FixtureRequest) -> Iterator[Tools]:
     require(request.param)
     with Tools(request.param) as tools:

@@ -1,5 +1,5 @@
 """The same scenarios on a cluster in KRaft mode, and by way of our service in front of it: the transcripts differ only
-as intended. No recording: what KRaft does is asked of the same brokers.
+as intended. No recording: what KRaft does is asked of the same brokers. A gate has a third of the scenarios in turn.
 """
 
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests import first_failures
+from tests.effort import in_turn
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION
 
@@ -52,7 +53,7 @@ async def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("scenario", NAMES)
+@pytest.mark.parametrize("scenario", in_turn(NAMES, 3))
 async def test_kr_9_the_same_happens_as_without_us(scenario: str, both: Both, request: pytest.FixtureRequest) -> None:
     found = {name: transcripts[scenario] for name, transcripts in both.transcripts.items()}
     if first_failures.attempt(request.node) > 1:

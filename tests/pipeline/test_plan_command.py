@@ -193,8 +193,8 @@ def write_large_snapshot(path: Path, partitions: int) -> None:
     "goal",
     [
         ("rebalance",),
-        pytest.param(("combine", "--drain", "2", "--expand", "29"), marks=pytest.mark.gate),
-        pytest.param(("drain", "--brokers", "2"), marks=pytest.mark.gate),
+        pytest.param(("combine", "--drain", "2", "--expand", "29"), marks=pytest.mark.release),
+        pytest.param(("drain", "--brokers", "2"), marks=pytest.mark.release),
     ],
     ids=lambda goal: goal[0],
 )

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
+from tests.effort import in_turn
 from tests.pipeline.test_plan_job import files, written
 from tests.planner.clusters import random_cluster, topic
 
@@ -76,7 +77,7 @@ def write_random_snapshot(path: Path, seed: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: str(goal.kind))
+@pytest.mark.parametrize("goal", in_turn(GOALS, 2), ids=lambda goal: str(goal.kind))
 def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_spark(
     goal: Goal, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, Source
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from tests.effort import examples
+from tests.effort import examples, in_turn
 from tests.pipeline.test_plan_in_memory import GOALS, write_random_snapshot
 
 pytestmark = pytest.mark.gate
@@ -124,7 +124,7 @@ def _reversed(tables: Sequence[pa.Table], topic: str) -> list[pa.Table]:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("goal", TRIED, ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
+@pytest.mark.parametrize("goal", in_turn(TRIED, 2), ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
 def test_dp_3_one_chunk_and_many_find_the_same_in_plans_changed_at_random(
     goal: Goal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +143,7 @@ def test_dp_3_one_chunk_and_many_find_the_same_in_plans_changed_at_random(
             file.write_bytes(content)
 
 
-@pytest.mark.parametrize("goal", TRIED, ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
+@pytest.mark.parametrize("goal", in_turn(TRIED, 2), ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
 def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     goal: Goal, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
