@@ -62,29 +62,44 @@ ON_SPARK = (
     "tests/pipeline/test_odd_figures",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
-TOGETHER = (ON_SPARK, ("tests/foreign_clients/test_",))
+TOGETHER = (
+    ON_SPARK,
+    ("tests/foreign_clients/test_",),
+    ("tests/kraft/front/", "tests/kraft/upstream/", "tests/kraft/test_zombies"),
+)
 """One process of a run has the tests of a group. Those of foreign clients share the clusters of their package: each
-file by itself would start five stock brokers of each mode, our server with five simulated ones, and our service.
+file by itself would start five stock brokers of each mode, our server with five simulated ones, and our service. Those
+of kraft share three stock brokers; `test_service` has its own, since it takes minutes.
 """
 TAKE_MINUTES = (
-    "tests/interop",
     *ON_SPARK,
+    "tests/pipeline/test_spark_cluster",
+    "tests/interop",
+    "tests/foreign_clients",
+    "tests/mixed_clusters/test_versions",
+    "tests/kraft/test_service",
+    "tests/kraft/state_log",
+    "tests/migration",
+    "tests/watch/test_on_kraft_releases",
+    "tests/server/test_costs",
+    "tests/pipeline/test_failing_stores",
+    "tests/campaign",
     "tests/faults",
+    "tests/kraft",
     "tests/mixed_clusters",
     "tests/reassign_command",
-    "tests/foreign_clients",
     "tests/pipeline",
+    "tests/watch",
     "tests/fleet/test_stock_controller",
     "tests/protocol/test_round_trips",
     "tests/zookeeper/test_ensemble",
     "tests/cli/test_processes",
     "tests/properties",
     "tests/controller",
-    "tests/migration",
-    "tests/campaign",
-    "tests/watch",
 )
-"""These start processes and wait for them: in this order, before all others."""
+"""These come before all others, those first that take longest by the clock (`docs/tests.md`): at the end of a run no
+process is left alone with what takes minutes.
+"""
 
 _chroots = itertools.count(1)
 _CHOSEN = pytest.StashKey[list[str]]()

@@ -8,9 +8,10 @@ from tests.kraft.stock_cluster import StockCluster
 from tests.stock.kraft import VERSION
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stock_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
-    """Its nodes are bound to no event loop. The variable KAFKA_RELEASE names another release."""
+    """Its nodes are bound to no event loop. The variable KAFKA_RELEASE names another release. It ends before the tests
+    of another room: a node that idles costs a second of CPU in half a minute."""
     made = StockCluster(tmp_path_factory.mktemp("kraft"), os.environ.get("KAFKA_RELEASE", VERSION))
     try:
         made.start()

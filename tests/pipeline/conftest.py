@@ -19,7 +19,7 @@ from tests.python_client.conftest import whole_cluster
 collect_ignore = [] if HAS_PROMETHEUS else ["test_rates_recipe.py"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[SparkSession]:
     # Tables are tiny here: the session is that of a small job, but for its tasks, of which there are two at a time.
     settings, java = {"spark.default.parallelism": "2"}, " ".join(QUICK)
