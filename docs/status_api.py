@@ -49,7 +49,10 @@ def status_schema_file() -> str:
 
 def _event_schema() -> dict[str, Any]:
     """The JSON schema of an event: a field that does not apply is left out."""
-    fields = {name: {"type": "integer"} for name in catalogue.EVERY_EVENT} | {"event": {"type": "string"}}
+    fields: dict[str, Any] = {name: {"type": "integer"} for name in catalogue.EVERY_EVENT} | {
+        "event": {"type": "string"}
+    }
+    fields |= {name: {"type": ["integer", "null"]} for name in ("server", "epoch")}
     recorded = msgspec.json.schema_components((Event,))[1]["Event"]["properties"]
     fields |= {name: recorded[name]["anyOf"][0] for name in catalogue.EVENT_FIELDS}
     meanings = catalogue.EVERY_EVENT | catalogue.EVENT_FIELDS

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.webhook_settings import URLS, WEBHOOK_SETTINGS, webhook_config
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession, origin
+from kafka_reassign_rpc.core.events.event_lines import line_of
 from kafka_reassign_rpc.core.events.notifications import TEST, Notification, Sender, notice, notification_of
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -58,6 +59,6 @@ async def _try(session: WebhookSession, url: str, notification: Notification) ->
 
 def _test() -> Notification:
     at = now_ms()
-    line = msgspec.json.encode({"seq": 0, "at": at, "server": -1, "epoch": -1, "event": TEST})
+    line = line_of((0, at), None, None, msgspec.json.encode({"event": TEST}))
     text = f"{TEST}: a test of the webhook; nothing has happened"
-    return notification_of((notice(line, text, "notify"),), Sender(None, -1))
+    return notification_of((notice(line, text, "notify"),), Sender(None, None))

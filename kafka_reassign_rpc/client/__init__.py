@@ -41,7 +41,7 @@ from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.client_properties import client_configs, load_properties
-from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.client.move_progress import LogDirProgressTracker, Progress, ProgressSnapshot
 from kafka_reassign_rpc.client.result_values import (
     MOVING,
@@ -57,6 +57,7 @@ from kafka_reassign_rpc.client.result_values import (
     ReplicaLogDir,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
+from kafka_reassign_rpc.core.events.event_lines import Event
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,

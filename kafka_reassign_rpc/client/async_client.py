@@ -19,7 +19,7 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import Configs
-from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
@@ -35,6 +35,7 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
+from kafka_reassign_rpc.core.events.event_lines import Event
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome

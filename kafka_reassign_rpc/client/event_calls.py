@@ -1,21 +1,16 @@
 """Calls that read the recorded events of servers."""
 
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
 
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.vendor_calls import ask_document
 from kafka_reassign_rpc.core.document_and_command_bodies import EventLog, EventLogBody
+from kafka_reassign_rpc.core.events.event_lines import Event, read_line
 
 NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server of this version."
 PAGE_BYTES = 1_048_576
 FROM_NOW_ON = -1
-
-Event = dict[str, Any]
-"""`seq`, `at` (ms since 1970, UTC), `server`, `epoch` (of the controller), `event` (its name), and further fields."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class EventPage:
 async def event_page(router: RequestRouter, from_seq: int, server: int | None) -> EventPage:
     body = EventLogBody(from_seq=from_seq, max_bytes=PAGE_BYTES)
     found = await ask_document(router, "event_log", EventLog, NO_EVENTS, body, server=server)
-    events = tuple(msgspec.json.decode(one, type=Event) for one in found.events)
+    events = tuple(map(read_line, found.events))
     complete_seq = found.oldest_seq if found.complete_seq is None else max(found.oldest_seq, found.complete_seq)
     servers = tuple(ClusterNode(one.id, one.host, one.port, None) for one in found.servers)
     return EventPage(found.server, events, found.oldest_seq, found.next_seq, complete_seq, servers)
@@ -53,8 +48,8 @@ class EventCursor:
     def __init__(self, from_seq: int) -> None:
         self.seq = from_seq
         self._server: int | None = None
-        self._epoch = -1
-        self._after = -1
+        self._epoch: int | None = None
+        self._after: int | None = None
 
     def take(self, page: EventPage) -> list[Event] | None:
         """The new events of the page that was asked for with `seq`; None: the log has no more."""
@@ -63,7 +58,11 @@ class EventCursor:
             return []
         ended = not page.events
         self._server, self.seq = page.server, page.next_seq
-        found = [event for event in page.events if event["epoch"] > self._after]
-        if found:
-            self._epoch = max(self._epoch, found[-1]["epoch"])
+        found = [event for event in page.events if self._is_new(event["epoch"])]
+        epochs = [event["epoch"] for event in found if event["epoch"] is not None]
+        self._epoch = max([*epochs, *([] if self._epoch is None else [self._epoch])], default=None)
         return None if ended else found
+
+    def _is_new(self, epoch: int | None) -> bool:
+        """An event whose epoch is not known is left out after a failover: the reader may have seen it."""
+        return self._after is None or (epoch is not None and epoch > self._after)

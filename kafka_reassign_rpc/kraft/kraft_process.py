@@ -382,7 +382,7 @@ class KRaftProcess:
         return {self._id: RecordedEvents(self._recorder)}
 
     def _report_denied(self, ctx: RequestContext) -> None:
-        epoch = -1 if self._service.cluster is None else self._service.epoch
+        epoch = None if self._service.cluster is None else self._service.epoch
         reason = f"{MOVES_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"
         self._recorder.record(
             epoch, [Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(ctx.requester)]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from kafka_reassign_rpc.core.events.event_lines import Event, read_line
 from kafka_reassign_rpc.core.events.log_clock import LogClock
 from kafka_reassign_rpc.core.status.documents import Events, SilentServer
 from kafka_reassign_rpc.status_page.requests import EventsRequest
@@ -33,7 +34,6 @@ SILENT_S = 15.0
 ANSWER_S = 3.0
 FROM_NOW_ON = -1
 
-Event = dict[str, Any]
 Recorded = tuple[int, Event]
 """An event, and when it was recorded as far as its log shows: ms since 1970."""
 _BROKER_LISTS = ("target", "original", "replicas")
@@ -55,8 +55,8 @@ class EventReader(Protocol):
 class EventsUnknown(Exception): ...
 
 
-Readers = Callable[[], Awaitable[Mapping[int, EventReader]]]
-"""The readers of all running servers, by server."""
+Readers = Callable[[], Awaitable[Mapping[int, EventReader] | Mapping[None, EventReader]]]
+"""The readers of all running servers, by server. None: this process, which is no server."""
 
 
 class _Log:
@@ -73,7 +73,7 @@ class EventFeed:
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
-        self._logs: dict[int, _Log] = {}
+        self._logs: dict[int | None, _Log] = {}
         self._read_at = -EVERY_S
         self._turn = asyncio.Lock()
 
@@ -89,7 +89,7 @@ class EventFeed:
                 found.append(event)
                 if len(found) == wanted.limit:
                     break
-        missing = [SilentServer(server, one.why) for server, one in sorted(self._logs.items()) if one.why is not None]
+        missing = [SilentServer(server, one.why) for server, one in self._logs.items() if one.why is not None]
         return Events(at, found, missing)
 
     async def _read(self, at: int) -> None:
@@ -104,7 +104,7 @@ class EventFeed:
             await asyncio.gather(*(self._read_log(server, reader, most, now, at) for server, reader in readers.items()))
             self._read_at = asyncio.get_running_loop().time()
 
-    async def _read_log(self, server: int, reader: EventReader, most: int, now: float, at: int) -> None:
+    async def _read_log(self, server: int | None, reader: EventReader, most: int, now: float, at: int) -> None:
         known = self._logs.get(server)
         if known is None or known.events.maxlen != most:
             known = self._logs[server] = _Log(most)
@@ -117,7 +117,7 @@ class EventFeed:
             known.why = error_text(error) if isinstance(error, OSError) and str(error) else str(error) or "no answer"
             known.ask_at = now + SILENT_S
         except Exception:
-            log.exception("a defect: the status page lacks the events of server %d for now", server)
+            log.exception("a defect: the status page lacks the events of server %s for now", server)
             known.why, known.ask_at = "a defect: see the log of the server that you ask", now + SILENT_S
         else:
             known.why = None
@@ -152,7 +152,7 @@ async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> Non
 def _decoded(text: str | msgspec.Raw) -> Event | None:
     """The server may have another version. None where it is no event."""
     try:
-        event = msgspec.json.decode(text, type=Event)
+        event = read_line(text)
     except (msgspec.DecodeError, UnicodeError):
         return None
     return event if isinstance(event.get("at"), int) and isinstance(event.get("event"), str) else None

@@ -27,9 +27,6 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.clusters import api_of, page_of
 from kafka_reassign_rpc.watch.watcher import Watcher
 
-NO_SERVER = -1
-"""In place of the id of a server that records events."""
-
 
 class ClusterWatch:
     """`configs`: of the client. Without `event_log` events are not kept. `name` is "" where there
@@ -50,8 +47,8 @@ class ClusterWatch:
         self._context = copy_context()
         self._context.run(CLUSTER.set, name)
         self.watcher = watcher = Watcher(configs, self._record, name)
-        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, NO_SERVER, name or None) if webhooks else None
-        self.recorder = EventRecorder(now_ms, event_log, NO_SERVER, self.metrics, notifier)
+        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, None, name or None) if webhooks else None
+        self.recorder = EventRecorder(now_ms, event_log, None, self.metrics, notifier)
         self.figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
         self.api = StatusApi(
             watcher.view, self._readers, self.figures, product_version(), full=full, name=name, api=api_of(name)
@@ -68,7 +65,7 @@ class ClusterWatch:
 
     def _record(self, events: Sequence[Event]) -> None:
         if events:
-            self.recorder.record(NO_SERVER, events)
+            self.recorder.record(None, events)
 
     def status(self) -> ServerStatus:
         """What metrics show, and `/ready` to anybody."""
@@ -90,5 +87,5 @@ class ClusterWatch:
             only_looks=True,
         )
 
-    async def _readers(self) -> Mapping[int, EventReader]:
-        return {NO_SERVER: RecordedEvents(self.recorder)}
+    async def _readers(self) -> Mapping[None, EventReader]:
+        return {None: RecordedEvents(self.recorder)}

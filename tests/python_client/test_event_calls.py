@@ -39,6 +39,14 @@ def test_sv_7_after_a_failover_a_reader_goes_on_with_what_the_next_controller_ha
     assert cursor.take(EventPage(2, (), 0, 3)) is None
 
 
+def test_sv_7_events_whose_epoch_is_not_known_are_read_but_not_again_after_a_failover() -> None:
+    cursor = EventCursor(0)
+    unknown: tuple[Event, ...] = ({"seq": 0, "epoch": None, "event": "access.denied"},)
+    assert cursor.take(EventPage(1, (*unknown, *events(1, epoch=4)), 0, 2)) == [*unknown, *events(1, epoch=4)]
+    assert cursor.take(EventPage(2, (), 0, 9)) == []
+    assert cursor.take(EventPage(2, (*unknown, *events(1, epoch=5)), 0, 2)) == list(events(1, epoch=5))
+
+
 def test_sv_7_a_server_that_has_begun_its_log_anew_is_read_from_its_beginning() -> None:
     cursor = EventCursor(0)
     cursor.take(EventPage(1, events(*range(10), epoch=4), 0, 10))

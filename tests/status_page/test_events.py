@@ -60,6 +60,12 @@ async def test_sv_11_events_of_all_servers_are_merged_the_newest_first_and_only_
     assert first.asked == [-1], "nothing is new there"
 
 
+async def test_sv_11_events_of_a_server_of_an_earlier_release_have_null_for_what_they_do_not_know() -> None:
+    feed = feed_of({1: Log(event(0, server=1, epoch=-1), event(10, server=1, epoch=None))})
+    found = (await feed.newest(EventsRequest(""), 0)).events
+    assert [(one["server"], one["epoch"]) for one in found] == [(1, None), (1, None)]
+
+
 NOW, A_YEAR = 1_767_225_600_000, 31_536_000_000
 
 

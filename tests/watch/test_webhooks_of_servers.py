@@ -54,7 +54,7 @@ async def test_dh_8_controller_and_watch_tell_a_lost_broker_and_a_finished_plan_
             await eventually(lambda: told(of_server, "moves.done") == [(1000, "drain of broker 1")])
             await world.kill_broker(3)
             await eventually(lambda: told(of_server, "broker.lost") == [(1000, 3)])
-            await eventually(lambda: told(of_watch, "broker.lost") == [(-1, 3)])
+            await eventually(lambda: told(of_watch, "broker.lost") == [(None, 3)])
             page = (await get(watch.served.address, "/metrics")).body.decode()
         assert f'kafka_reassign_webhook_sent_total{{receiver="{of_watch.url.partition("/hook")[0]}"}}' in page
         assert 'kafka_reassign_webhook_dropped_total{receiver="http://127.0.0.1:' in page

@@ -94,7 +94,7 @@ class ClientListeners:
         return tuple(found)
 
     def _record(self, events: Iterable[Event]) -> None:
-        self._recorder.record(-1 if self._service.cluster is None else self._service.epoch, events)
+        self._recorder.record(None if self._service.cluster is None else self._service.epoch, events)
 
     def _report_denied(self, ctx: RequestContext) -> None:
         reason = f"{SERVER_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"

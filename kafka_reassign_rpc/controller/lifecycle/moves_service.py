@@ -95,9 +95,9 @@ class MovesService:
     def __init__(self) -> None:
         self._term: MovesTerm | None = None
         self._lease_left: Callable[[], float] = lambda: 0
-        self.epoch = -1
+        self.epoch: int | None = None
         """The epoch of the last term of this process."""
-        self.since_ms = -1
+        self.since_ms: int | None = None
         """When that term was won, ms since 1970."""
 
     def begin(self, term: MovesTerm, lease_left: Callable[[], float]) -> None:
@@ -209,6 +209,8 @@ class MovesService:
 
     def state(self) -> ControllerState:
         states = broker_states(self._active().loop.cluster)
+        assert self.epoch is not None, "a term is active"
+        assert self.since_ms is not None, "a term is active"
         return ControllerState(product_version(), self.epoch, self.since_ms, states)
 
     def figures(self) -> ClusterFigures:

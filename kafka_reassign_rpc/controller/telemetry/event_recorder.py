@@ -20,6 +20,7 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLog
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, RefusalLimit
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.event_lines import line_of
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.counted import counted
@@ -96,7 +97,7 @@ class EventRecorder:
         self,
         now_ms: Callable[[], int],
         event_log: EventLog | None = None,
-        server: int = -1,
+        server: int | None = None,
         counter: EventCounter | None = None,
         notifier: Notifier | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class EventRecorder:
         self._now_ms = now_ms
         self._server = server
         self.counter = counter
-        self._waiting: deque[tuple[int, int, Iterable[Event]]] = deque()
+        self._waiting: deque[tuple[int | None, int, Iterable[Event]]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "event-log")
         self._encoder = msgspec.json.Encoder()
@@ -114,7 +115,7 @@ class EventRecorder:
         self._seq = self._first = 0
         self._limit = RefusalLimit()
         self._report: asyncio.TimerHandle | None = None
-        self._epoch = -1
+        self._epoch: int | None = None
         self._failing = False
 
     async def open(self) -> None:
@@ -151,7 +152,7 @@ class EventRecorder:
     def notified(self) -> Mapping[str, WebhookCounts]:
         return {} if self._notifier is None else self._notifier.counts
 
-    def record(self, epoch: int, events: Iterable[Event]) -> None:
+    def record(self, epoch: int | None, events: Iterable[Event]) -> None:
         self._waiting.append((epoch, self._now_ms(), events))
         if self._task is None:
             self._task = asyncio.create_task(self._work(), name="recorder")
@@ -189,7 +190,7 @@ class EventRecorder:
         finally:
             self._task = None
 
-    async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
+    async def _take(self, epoch: int | None, at: int, events: Iterable[Event]) -> None:
         pace = Pace()
         seen: Counter[str] = Counter()
         for full in events:
@@ -212,7 +213,7 @@ class EventRecorder:
             if number > LINES:
                 log.info("%s: %d more, which are in the event log and the counters only", name, number - LINES)
 
-    def _admits(self, epoch: int, at: int, event: Event) -> bool:
+    def _admits(self, epoch: int | None, at: int, event: Event) -> bool:
         """Every decision, and refusals up to a rate. The others are reported later."""
         if event.event not in _REFUSALS or event.event == catalogue.REFUSALS_LEFT_OUT:
             return True
@@ -231,13 +232,13 @@ class EventRecorder:
         if event is not None:
             self.record(self._epoch, [event])
 
-    def _encode(self, epoch: int, at: int, event: Event) -> bytes:
+    def _encode(self, epoch: int | None, at: int, event: Event) -> bytes:
         """Numbers an event. Returns its line, which is written later if there is an event log."""
         try:
             encoded = self._encoder.encode(event)
         except UnicodeEncodeError:
             encoded = self._encoder.encode(_with_whole_characters(event))
-        encoded = b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,%s' % (self._seq, at, self._server, epoch, encoded[1:])
+        encoded = line_of((self._seq, at), self._server, epoch, encoded)
         self._seq += 1
         if self.event_log is not None:
             chunk = self._refusals if event.event in _REFUSALS else self._decisions

@@ -19,7 +19,8 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import line as line_
 from kafka_reassign_rpc.controller.telemetry.webhook_receiver import Receiver
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.notifications import Notice, Sender, WebhookCounts, notice, place_of
+from kafka_reassign_rpc.core.events.event_lines import place_of
+from kafka_reassign_rpc.core.events.notifications import Notice, Sender, WebhookCounts, notice
 from kafka_reassign_rpc.support.atomic_files import write_file
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
@@ -42,12 +43,12 @@ _event_of = msgspec.json.Decoder(Event).decode
 
 class Webhooks:
     """cluster_id   None: not known yet
-    server       the id of this server; -1: it is a watch
+    server       the id of this server; None: it is a watch
     name         of the cluster, where there are several
     """
 
     def __init__(
-        self, config: WebhookConfig, cluster_id: Callable[[], str | None], server: int, name: str | None = None
+        self, config: WebhookConfig, cluster_id: Callable[[], str | None], server: int | None, name: str | None = None
     ) -> None:
         self._config = config
         self._server = server
@@ -83,7 +84,7 @@ class Webhooks:
         return found
 
     async def open(self, event_log: EventLog | None) -> None:
-        self._source = str(self._server) if self._server >= 0 else _watch(event_log)
+        self._source = _watch(event_log) if self._server is None else str(self._server)
         if event_log is not None:
             await self._take_up(event_log)
         self._event_log = event_log

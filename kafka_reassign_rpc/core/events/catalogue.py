@@ -98,8 +98,8 @@ class EventType(NamedTuple):
 EVERY_EVENT = {
     "seq": "number of the event in the log of its server, from 0 on; a gap means events that could not be written",
     "at": "when the event was recorded, in ms since the epoch",
-    "server": "id of the server that recorded it; -1: `watch` did",
-    "epoch": "controller epoch under which it happened; -1: not known",
+    "server": "id of the server that recorded it; null: `watch` did (-1 up to release 0.3.0)",
+    "epoch": "controller epoch under which it happened; null: not known (-1 up to release 0.3.0)",
     "event": "name of the event",
 }
 """Fields of every line of the event log."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.event_lines import place_of
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.secrecy import told
 
@@ -82,12 +83,12 @@ class WebhookCounts(NamedTuple):
 
 class Sender(NamedTuple):
     """cluster   its id, None if not yet known
-    server    -1: `watch` or `notify`
+    server    None: `watch` or `notify`
     name      what `watch` calls the cluster if it follows several
     """
 
     cluster: str | None
-    server: int
+    server: int | None
     name: str | None = None
 
 
@@ -114,18 +115,6 @@ def notice(line: bytes, text: str, source: str) -> Notice:
     id_ = f"{source}-{place.at}-{place.seq}"
     item = b'{"id":"%s","text":%s,"event":%s}' % (id_.encode(), msgspec.json.encode(text), line)
     return Notice(place.seq, place.at, id_, text, item)
-
-
-class LinePlace(msgspec.Struct, frozen=True):
-    """A line of the event log without its event."""
-
-    seq: int
-    at: int
-    server: int
-    event: str
-
-
-place_of = msgspec.json.Decoder(LinePlace).decode
 
 
 class Notification(NamedTuple):

@@ -23,7 +23,7 @@ class SoftState(msgspec.Struct):
     started_with      the settings of this server itself
     in_force          which settings hold: `Cluster.derive_settings` renews it, whenever one of their sources is read
     former            partitions that others have taken out of the store or changed there
-    cancelled         the id of the last `cancel_all` that the controller carried out, or -1
+    cancelled         the id of the last `cancel_all` that the controller carried out, or None
     window            what windows meant when that was judged last, None if there were none
     reported          what events have reported about the queue: dead brokers that moves wait for, and `ENABLED`
     migrating         brokers that say they were restarted for the migration to KRaft
@@ -44,7 +44,7 @@ class SoftState(msgspec.Struct):
     started_with: ReassignmentSettings = DEFAULT_SETTINGS
     in_force: SettingsInForce = NOTHING_SET
     former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
-    cancelled: int = -1
+    cancelled: int | None = None
     window: WindowNow | None = None
     reported: set[Place] = set()
     migrating: frozenset[int] = frozenset()

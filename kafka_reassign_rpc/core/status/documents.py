@@ -421,7 +421,7 @@ class Partitions(msgspec.Struct, frozen=True):
 class SilentServer(msgspec.Struct, frozen=True):
     """A server whose events are missing."""
 
-    server: int
+    server: Annotated[int | None, about("null: `watch` itself")]
     why: str
 
 

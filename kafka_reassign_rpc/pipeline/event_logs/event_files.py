@@ -46,7 +46,9 @@ EVENTS = pa.schema(
         pa.field("mechanism", pa.string()),
     ]
 )
-"""`at`: ms since the epoch (UTC). `copied`: bytes. `more`: unknown fields, as JSON."""
+"""`at`: ms since the epoch (UTC). `copied`: bytes. `more`: unknown fields, as JSON. An unknown epoch or server is -1,
+as in files of all releases: a history orders events by them.
+"""
 
 _ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism")
 """Files of release 0.1.0 lack these."""
@@ -59,8 +61,8 @@ WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 class _KnownFields(msgspec.Struct):
     at: int
     event: str
-    epoch: int
-    server: int
+    epoch: int | None
+    server: int | None
     seq: int
     topic: str | None = None
     partition: int | None = None
@@ -132,4 +134,5 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         raise BadInput(f"event {event.get('seq')} of server {event.get('server')}: {error}") from None
     more = {key: value for key, value in event.items() if key not in _KnownFields.__struct_fields__}
     text = msgspec.json.encode(more).decode() if more else None
-    return tuple(text if name == "more" else getattr(known, name) for name in EVENTS.names)
+    row = {name: text if name == "more" else getattr(known, name) for name in EVENTS.names}
+    return tuple(-1 if value is None and name in {"epoch", "server"} else value for name, value in row.items())

@@ -431,7 +431,7 @@ async function showEvents() {
   if (isFolded("events")) return;
   const { isThere, body } = await ask("events", { ...entries(byId("events-filter")), limit: EVENTS });
   const missing = isThere ? body.missing : [];
-  byId("events-missing").textContent = missing.map((one) => `Events of server ${one.server} are missing: ${one.why}.`).join(" ");
+  byId("events-missing").textContent = missing.map(({ server, why }) => `Events${server === null ? "" : ` of server ${server}`} are missing: ${why}.`).join(" ");
   fill(byId("events"), isThere ? folded(body.events).map(eventRow) : [], isThere ? "No event." : body.error);
 }
 
@@ -460,7 +460,7 @@ function eventRow(event) {
   if (event.bytes !== undefined) what.push(rate(event.bytes));
   if (event.count !== undefined) what.push(count(event.count));
   if (event.reason) what.push(event.reason);
-  return [time(event.at), event.event, of.join(", "), event.who ?? "", what.join("; "), event.server >= 0 ? `${event.server}` : ""];
+  return [time(event.at), event.event, of.join(", "), event.who ?? "", what.join("; "), `${event.server ?? ""}`];
 }
 
 async function showPlots() {

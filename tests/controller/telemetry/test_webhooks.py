@@ -50,7 +50,7 @@ async def recording(
     name: str | None = None,
 ) -> AsyncIterator[tuple[EventRecorder, Webhooks]]:
     config = WebhookConfig(urls, Password(secret), kinds(["default"]), None, timeout_s, max_age_ms)
-    server = SERVER if name is None else -1
+    server = SERVER if name is None else None
     hooks = Webhooks(config, lambda: CLUSTER, server, name)
     event_log = None if directory is None else EventLog(directory)
     recorder = EventRecorder(now_ms, event_log, server, notifier=hooks)
@@ -291,10 +291,10 @@ async def test_dh_8_watch_says_which_cluster_it_means_and_its_ids_are_those_of_n
     async with receiving() as receiver:
         for folder in ("east", "west", "east"):
             async with recording(receiver.url, directory=tmp_path / folder, name=folder) as (recorder, _):
-                recorder.record(-1, [LOST])
+                recorder.record(None, [LOST])
                 await taken(receiver, len(receiver.requests) + 1)
     documents = [one.document for one in receiver.requests]
-    assert [(one["server"], one["name"]) for one in documents] == [(-1, "east"), (-1, "west"), (-1, "east")]
+    assert [(one["server"], one["name"]) for one in documents] == [(None, "east"), (None, "west"), (None, "east")]
     assert documents[0]["text"] == "cluster east:\nbroker.lost broker 7"
     east, west, again = (one["events"][0]["id"].rpartition("-")[0].rpartition("-")[0] for one in documents)
     assert east.startswith("watch-")
