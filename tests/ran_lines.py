@@ -50,10 +50,14 @@ def surroundings_of_own_run(root: Path) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class RanLines:
-    """By file, relative to the repository, and line: the tests that run it, and AT_IMPORT. `seconds`: of each test."""
+    """lines      by file, relative to the repository, and line: the tests that run it, and AT_IMPORT
+    cpu_s      of each test: what else the machine has to do matters little
+    clock_s    of each test
+    """
 
     lines: Mapping[str, Mapping[int, frozenset[str]]]
-    seconds: Mapping[str, float]
+    cpu_s: Mapping[str, float]
+    clock_s: Mapping[str, float]
 
     @classmethod
     def found(cls, root: Path, name: str, files: Sequence[str], arguments: Sequence[str]) -> Self:
@@ -79,30 +83,31 @@ class RanLines:
             raise RuntimeError("\n".join(["these fail with the unchanged code:", *failed]))
         combine = [*coverage, "combine", f"--rcfile={settings}", "--quiet"]
         subprocess.run(combine, cwd=root, env=surroundings, capture_output=True, check=True)
-        rows = map(json.loads, costs.read_text().splitlines())
-        (root / f".seconds-{name}").write_text(json.dumps({row["test"]: row["clock_s"] for row in rows}))
+        costs.rename(root / f".costs-{name}")
         return cls.read(root, name)
 
     @classmethod
     def read(cls, root: Path, name: str) -> Self:
         """What an earlier call of `found` has kept. Raises FileNotFoundError if there was none."""
-        seconds = json.loads((root / f".seconds-{name}").read_text())
-        return cls(_read(root, root / f".ran-{name}"), seconds)
+        rows = [*map(json.loads, (root / f".costs-{name}").read_text().splitlines())]
+        cpu_s, clock_s = ({row["test"]: row[column] for row in rows} for column in ("cpu_s", "clock_s"))
+        return cls(_read(root, root / f".ran-{name}"), cpu_s, clock_s)
 
     @classmethod
     def of_all(cls, runs: Iterable[Self]) -> Self:
         lines = defaultdict[str, defaultdict[int, frozenset[str]]](lambda: defaultdict(frozenset))
-        seconds = dict[str, float]()
+        cpu_s, clock_s = dict[str, float](), dict[str, float]()
         for run in runs:
-            seconds |= run.seconds
+            cpu_s |= run.cpu_s
+            clock_s |= run.clock_s
             for file, of_file in run.lines.items():
                 for line, tests in of_file.items():
                     lines[file][line] |= tests
-        return cls(lines, seconds)
+        return cls(lines, cpu_s, clock_s)
 
     def by_tests(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
         """The tests that run one of the lines; without lines: any of the file."""
-        return self._of(file, self.lines.get(file, {}) if lines is None else lines) & self.seconds.keys()
+        return self._of(file, self.lines.get(file, {}) if lines is None else lines) & self.cpu_s.keys()
 
     def at_import(self, file: str, lines: Iterable[int]) -> bool:
         return AT_IMPORT in self._of(file, lines)

@@ -71,7 +71,9 @@ def test_a_mutant_meets_the_quickest_tests_that_run_its_lines_up_to_a_time_and_a
         "tests/b.py::other": 0.1,
     }
     ran = RanLines(
-        {FILE: {1: frozenset({*seconds} - {"tests/b.py::other"}), 2: frozenset({"tests/a.py::slow"})}}, seconds
+        {FILE: {1: frozenset({*seconds} - {"tests/b.py::other"}), 2: frozenset({"tests/a.py::slow"})}},
+        seconds,
+        seconds,
     )
     assert chosen_for(tmp_path, mutant(), ran) == ["tests/a.py::quick", "tests/a.py::middle"]
     assert chosen_for(tmp_path, mutant(2), ran) == ["tests/a.py::slow"]
@@ -90,7 +92,8 @@ def test_what_runs_at_import_meets_the_files_that_import_it_and_the_tests_that_r
         file.write_text(f"{text}\n")
     near, far, through = "tests/core/test_near.py::one", "tests/core/test_far.py::two", "tests/api/test_x.py::three"
     lines = {1: frozenset({AT_IMPORT}), 9: frozenset({through})}
-    ran = RanLines({FILE: lines}, {near: 1.0, far: 1.0, through: 2.0})
+    seconds = {near: 1.0, far: 1.0, through: 2.0}
+    ran = RanLines({FILE: lines}, seconds, seconds)
     assert chosen_for(tmp_path, mutant(), ran) == [near, through]
 
 
@@ -133,7 +136,7 @@ def test_caught_is_what_a_test_fails_of_twice_and_not_what_hangs_or_what_no_test
 
     def by(names: Sequence[str], before: str, after: str) -> str:
         tests = {f"tests/core/test_x.py::{name}": number / 1000 for number, name in enumerate(names)}
-        ran = RanLines({FILE: dict.fromkeys(range(2, 6), frozenset(tests))}, tests)
+        ran = RanLines({FILE: dict.fromkeys(range(2, 6), frozenset(tests))}, tests, tests)
         [one] = [one for one in mutants_of(FILE, CODE) if (one.before, one.after) == (before, after)]
         return tried(tmp_path, one, ran).by
 

@@ -48,7 +48,7 @@ def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(
     ran = RanLines.found(repository(tmp_path, TESTS), "all", ["code_under_test.py"], ["tests"])
     assert RanLines.read(tmp_path, "all") == ran, "without another run"
     first, second = "tests/test_it.py::test_first", "tests/test_it.py::test_second"
-    assert ran.seconds.keys() == {first, second}
+    assert ran.cpu_s.keys() == ran.clock_s.keys() == {first, second}
     by_line = {line: ran.by_tests("code_under_test.py", [line]) for line in (2, 4, 5, 6, 7)}
     assert by_line == {2: set(), 4: {first, second}, 5: {first}, 6: {second}, 7: set()}
     assert ran.by_tests("code_under_test.py", [5, 6]) == ran.by_tests("code_under_test.py") == {first, second}
@@ -56,12 +56,12 @@ def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(
 
 
 def test_several_runs_are_one_with_the_lines_and_times_of_all() -> None:
-    first = RanLines({"a.py": {1: frozenset({"one"}), 2: frozenset({"one"})}}, {"one": 1.0})
-    second = RanLines({"a.py": {2: frozenset({"two"})}, "b.py": {3: frozenset({"two"})}}, {"two": 2.0})
+    first = RanLines({"a.py": {1: frozenset({"one"}), 2: frozenset({"one"})}}, {"one": 1.0}, {"one": 1.5})
+    second = RanLines({"a.py": {2: frozenset({"two"})}, "b.py": {3: frozenset({"two"})}}, {"two": 2.0}, {"two": 2.5})
     ran = RanLines.of_all([first, second])
     assert [ran.by_tests("a.py", [line]) for line in (1, 2, 3)] == [{"one"}, {"one", "two"}, set()]
     assert ran.by_tests("b.py") == {"two"}
-    assert ran.seconds == {"one": 1.0, "two": 2.0}
+    assert (ran.cpu_s, ran.clock_s) == ({"one": 1.0, "two": 2.0}, {"one": 1.5, "two": 2.5})
 
 
 def test_a_run_with_a_test_that_fails_twice_is_an_error_that_names_it(tmp_path: Path) -> None:
