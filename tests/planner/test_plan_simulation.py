@@ -18,7 +18,13 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, Timeline, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import (
+    POINTS,
+    Simulated,
+    Timeline,
+    simulate,
+    simulate_batches,
+)
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, roomy, shaped
@@ -182,6 +188,19 @@ def test_dp_3_the_timeline_shows_what_each_broker_sends_and_receives() -> None:
     assert timeline.received[first, 1].sum() == pytest.approx(100)
     assert timeline.received[:, 1].sum() == pytest.approx(100)
     assert timeline.received[~first, 2].sum() == pytest.approx(200)
+
+
+def test_dp_3_a_timeline_is_as_fine_as_the_plan_allows() -> None:
+    """A plan that ends with a span has figures in every span; one that takes a little longer than that in half of
+    them.
+    """
+    first, second = move(0, 1, 2, size=100), move(1, 1, 2, size=5)
+    alone = simulate(CopyTable([first]).arrays(), TEN, PlanCaps(1)).timeline
+    assert alone.seconds == pytest.approx(10 / POINTS)
+    assert alone.sent[:, 0] == pytest.approx([100 / POINTS] * POINTS)
+    longer = simulate(CopyTable([first, second]).arrays(), TEN, PlanCaps(1)).timeline
+    assert longer.seconds == pytest.approx(20 / POINTS)
+    assert longer.sent.sum() == pytest.approx(105)
 
 
 SENDERS_AND_RECEIVERS = st.lists(st.integers(1, 6), unique=True, min_size=2, max_size=4)
