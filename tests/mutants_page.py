@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE = Path(__file__).with_name("mutants.jsonl")
-NOT_CAUGHT, HANGS, NOT_RUN, IMPORT = "NOT CAUGHT", "HANGS", "NO TEST RUNS IT", "the import of the tests"
+NOT_CAUGHT, HANGS, NOT_RUN, IMPORT = "NOT CAUGHT", "HANGS", "NO CHEAP TEST RUNS IT", "the import of the tests"
 """In the place of a test."""
 HEAD = """<!-- `python -m tests.mutants_page` wrote this page from `tests/mutants.jsonl`. Do not edit it. -->
 
 # What the tests notice
 
 A mutant is one small mistake at a place of the code that a seed draws: another comparison, a condition turned round, a
-number one too high, a result that is None. It meets the tests that run its line, the quickest first, of `make test`
-without stock Kafka and without those that take long. One of them fails twice: the mutant is caught. All others count as
-not caught: also those that hang, that change nothing (equivalent) or that no test runs.
+number one too high, a result that is None. It meets the cheap tests that run its line, the quickest first: of its own
+room and its like (`USED_BY` in `tests/mutants.py`), without stock Kafka and without those that take long. One of them
+fails twice: the mutant is caught. All others count as not caught: also those that hang, that change nothing
+(equivalent) or that no cheap test runs.
 `python -m tests.mutants --seed N` makes a draw.
 """
 
@@ -96,7 +97,7 @@ def page(draws: Mapping[Draw, Sequence[Found]]) -> str:
 def _rows(found: Iterable[Found]) -> Iterator[str]:
     """Those that were not caught come first."""
     yield from ("| mutant | caught by, or why not | s |", "|---|---|---|")
-    for one in sorted(found, key=lambda one: one.is_caught):
+    for one in sorted(found, key=lambda one: (one.is_caught, one.room, one.file, one.line)):
         by = (
             f"`{one.by.removeprefix('tests/')}`" if one.is_caught else f"**{one.by}**: {one.reason or 'not yet judged'}"
         )
