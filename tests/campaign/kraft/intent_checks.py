@@ -142,19 +142,28 @@ def in_events(told: Story, events: Sequence[Mapping[str, Any]]) -> list[str]:
     return missing + more + [f"{key} is told as {words}" for key, words in sorted(found.items()) if len(words) > 1]
 
 
-def acknowledged(told: Story, of_ours: Iterable[Asked]) -> list[str]:
-    """What clients were told is taken is in the log."""
+def acknowledged(told: Story, of_ours: Iterable[Asked], behind: Sequence[Asked]) -> list[str]:
+    """What clients were told is taken is in the log, unless there was nothing to do."""
     lives: defaultdict[TopicPartition, list[Life]] = defaultdict(list)
     for life in told.lives:
         lives[life.name].append(life)
     found = []
     for one in of_ours:
-        has_nothing_to_do = one.target is not None and one.is_there
+        has_nothing_to_do = one.target is not None and (one.is_there or _others_gave(behind, one, lives[one.name]))
         if not one.is_taken or has_nothing_to_do or any(_fits(life, one) for life in lives[one.name]):
             continue
         what = "a cancel" if one.target is None else f"the target {list(one.target)}"
         found.append(f"{one.name}: {what} was acknowledged at {one.end:.1f}, and is not in the log")
     return found
+
+
+def _others_gave(behind: Sequence[Asked], asked: Asked, lives: Iterable[Life]) -> bool:
+    """Whether others were the last to ask for a target before, and it was this one: their move may just have ended."""
+    before = [one for one in behind if one.name == asked.name and one.begin <= asked.end and one.is_taken is not False]
+    last = max(before, key=lambda one: one.begin, default=None)
+    if last is None or last.target != asked.target:
+        return False
+    return not any(not life.waits and last.begin < life.begin <= asked.end for life in lives)
 
 
 def _fits(life: Life, asked: Asked) -> bool:

@@ -42,7 +42,7 @@ async def kraft_judge(site: KRaftSite, say: Callable[[str], None]) -> Counts:
     )
     demand("outcomes", intent_checks.each_once(told))
     demand("event logs", await _in_events(site, told))
-    demand("acknowledged", intent_checks.acknowledged(told, site.requests.of_ours))
+    demand("acknowledged", intent_checks.acknowledged(told, site.requests.of_ours, behind))
     demand("others", list(intent_checks.nobody_else(told, behind, site.deleted)))
     demand("as decided", list(intent_checks.as_decided(told, behind, replicas)))
     demand("rules", list(rule_checks.by_rules(site.audit.rounds, site.lost)))

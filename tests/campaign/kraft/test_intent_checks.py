@@ -58,7 +58,7 @@ def all_differences(
         *intent_checks.still_open(told),
         *intent_checks.each_once(told),
         *intent_checks.in_events(told, events),
-        *intent_checks.acknowledged(told, asked),
+        *intent_checks.acknowledged(told, asked, behind),
         *intent_checks.nobody_else(told, behind, ()),
         *intent_checks.as_decided(told, behind, {NAME: replicas}),
     ]
@@ -117,7 +117,17 @@ def test_kr_5_what_others_did_is_theirs_and_a_partition_that_has_its_target_need
     assert all_differences(WHOLE, behind=behind, replicas=(2, 3)) == []
     kept: list[Asked] = []
     Asking(kept, {NAME: (2, 1)}, {NAME: (2, 1)}).answered({NAME: None})
-    assert intent_checks.acknowledged(Story(), kept) == []
+    assert intent_checks.acknowledged(Story(), kept, ()) == []
+
+
+def test_kr_5_a_target_that_others_have_just_reached_needs_no_move_but_for_one_of_ours_in_between() -> None:
+    asked = ASKED._replace(begin=20, end=21)
+    theirs = [Asked(NAME, (1, 2), 10, 11, is_taken=True), Asked(NAME, (3, 2), 15, 16, is_taken=None)]
+    assert intent_checks.acknowledged(Story(), [asked], theirs) == []
+    assert len(intent_checks.acknowledged(Story(), [asked], theirs[:1])) == 1
+    assert len(intent_checks.acknowledged(Story(), [asked], [*theirs, theirs[0]._replace(begin=17, end=18)])) == 1
+    between = story([moves(17, replace(RECORD, terms=MoveTerms((2, 1))))])
+    assert len(intent_checks.acknowledged(between, [asked], theirs)) == 1
 
 
 def test_kr_5_a_cancel_that_was_refused_leaves_its_move() -> None:
