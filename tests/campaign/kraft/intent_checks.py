@@ -168,7 +168,9 @@ def _others_gave(behind: Sequence[Asked], asked: Asked, lives: Iterable[Life]) -
 
 def _fits(life: Life, asked: Asked) -> bool:
     if asked.target is None:
-        is_meant = life.cancelled or (life.waits and life.end < float("inf"))
+        # Others may have cancelled it a moment before: that is what was asked for.
+        by_others = life.ended is Outcome.CANCELLED_BY_OTHERS
+        is_meant = life.cancelled or by_others or (life.waits and life.end < float("inf"))
     else:  # to go back to the original replicas is a cancel
         goes_back = life.cancelled and life.record is not None and life.record.original == asked.target
         is_meant = life.target == asked.target or goes_back

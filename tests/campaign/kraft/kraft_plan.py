@@ -106,8 +106,6 @@ def _operators(numbers: random.Random, kept: str, off: Collection[str]) -> Itera
         else:
             arguments["topic"] = numbers.choice(list(KRAFT_TOPICS))
             arguments["targets"] = targets(numbers, FEWEST_PARTITIONS, BROKER_IDS)
-        if name == "strip_throttle":
-            arguments["rate"] = min(RATES)
         yield name, arguments, kind.takes + away + between(numbers, 2, 10)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
@@ -153,14 +154,13 @@ async def unthrottled(site: KRaftSite, topic: str) -> str:
     deadline = time.monotonic() + WAIT_S
     asked = 0
     while left and time.monotonic() < deadline:
+        if asked:
+            await asyncio.sleep(ASK_EVERY_S)
         asked += 1
-        try:
+        with suppress(KafkaError):
             async with site.cluster() as client:
                 answers = await client.change_configs(left)
-        except KafkaError:
-            await asyncio.sleep(ASK_EVERY_S)
-            continue
-        left = {one: some for one, some in left.items() if answers.get(one) is not None}
+            left = {one: some for one, some in left.items() if answers.get(one) is not None}
     assert not left, f"not within {WAIT_S:g} s: {left}"
     return f"in {asked} tries"
 

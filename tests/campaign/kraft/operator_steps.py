@@ -30,6 +30,8 @@ from .rule_checks import Cordon, Lost, Placed, repaired_in_time, unrepaired
 
 LIMIT_S = 5.0
 """For which a broker has to be away until it is repaired: longer than a live one may look fenced."""
+SLOW = 30_000
+"""Bytes/s: so that a move is not over before something else is done."""
 NO_PLACE = "INVALID_REPLICA_ASSIGNMENT"
 T = TypeVar("T")
 
@@ -110,15 +112,12 @@ async def cordon_broker(site: KRaftSite, topic: str, broker: int, away: float, d
         try:
             asked = await _refused(site, topic, broker)
             cordon.known = time.time()
-            drained = "" if drain == "no" else await _drained(site, topic, broker)
+            drained = await _drained(site, topic, broker, drain)
             await asyncio.sleep(away)
-            if drain == "cancelled":
-                names = [name for name in await _placed(site) if name.topic == topic]
-                drained += f", cancelled: {await cancelled(site.ours(), site.requests.of_ours, names)}"
         finally:
             cordon.end = time.time()
             await _configured(site, broker, None)
-    return f"refused after {asked} requests, {drained or 'not drained'}, opened again"
+    return f"refused after {asked} requests, {drained}, opened again"
 
 
 async def _configured(site: KRaftSite, broker: int, value: str | None) -> None:
@@ -144,14 +143,21 @@ async def _refused(site: KRaftSite, topic: str, broker: int) -> int:
     return asked
 
 
-async def _drained(site: KRaftSite, topic: str, broker: int) -> str:
+async def _drained(site: KRaftSite, topic: str, broker: int, drain: str) -> str:
+    if drain == "no":
+        return "not drained"
     others = tuple(one for one in BROKER_IDS if one != broker)
     try:
         placed = await _placed(site)
     except KafkaError as error:
         return f"not drained: {error.name}"
     there = {name: others for name, one in placed.items() if name.topic == topic and broker in one.replicas}
-    return f"drained: {await altered(site, there, MoveTerms)}" if there else "nothing is there"
+    if not there:
+        return "nothing is there"
+    drained = f"drained: {await altered(site, there, lambda to: MoveTerms(to, throttle=SLOW))}"
+    if drain != "cancelled":
+        return drained
+    return f"{drained}, cancelled: {await cancelled(site.ours(), site.requests.of_ours, list(there))}"
 
 
 # What starts later
@@ -199,9 +205,9 @@ async def _queued(site: KRaftSite, topic: str, targets: Targets) -> str:
 # Leases
 
 
-async def strip_throttle(site: KRaftSite, topic: str, targets: Targets, rate: int, away: float) -> str:
+async def strip_throttle(site: KRaftSite, topic: str, targets: Targets, away: float) -> str:
     """Another tool deletes the throttle of a lease: it is there again as long as the lease needs it."""
-    moved = await altered(site, named(topic, targets), lambda to: MoveTerms(to, throttle=rate))
+    moved = await altered(site, named(topic, targets), lambda to: MoveTerms(to, throttle=SLOW))
     deadline = time.monotonic() + away
     while not await _is_throttled(site, topic):
         if time.monotonic() > deadline:

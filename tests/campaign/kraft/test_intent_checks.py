@@ -130,6 +130,13 @@ def test_kr_5_a_target_that_others_have_just_reached_needs_no_move_but_for_one_o
     assert len(intent_checks.acknowledged(between, [asked], theirs)) == 1
 
 
+def test_kr_5_a_cancel_that_finds_its_move_cancelled_by_others_has_what_it_asked_for() -> None:
+    told = story([STARTED, moves(9, None, Outcome.CANCELLED_BY_OTHERS)])
+    asked = ASKED._replace(target=None, begin=8, end=8.5)
+    assert intent_checks.acknowledged(told, [asked], ()) == []
+    assert len(intent_checks.acknowledged(told, [asked._replace(begin=30, end=31)], ())) == 1
+
+
 def test_kr_5_a_cancel_that_was_refused_leaves_its_move() -> None:
     rounds = [
         STARTED,
