@@ -46,7 +46,7 @@ async def lose_broker(site: KRaftSite, broker: int, away: float, brake: bool) ->
         await _set(site, limits)
         lost.begin = time.time()
         site.lost.append(lost)
-        before = await _placed(site)
+        before = await _until(lambda: _placed(site), "a broker shows the topics")
         await site.brokers[lost.broker].kill()
         try:
             if brake:
