@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.healing.repair_targets import repaired_brokers
 from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
-from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, MoveTerms
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
@@ -96,13 +96,14 @@ class _Rules:
         found = self.settings.get(name)
         return found is not None and value in (None, found) and at - self.since[name] > CLOCK_S
 
-    def why_not(self, terms: MoveTerms, at: float) -> str:
-        """Why no move with these may begin, or ""."""
+    def why_not(self, begun: MoveRecord, at: float) -> str:
+        """Why it may not begin, or "". Windows are for what copies something."""
         if self.has(ENABLED, at, "false"):
             return "reassignments are disabled"
-        if terms.route != HEAL:
-            return "no window is open" if self.has(WINDOWS, at) else ""
-        return self.why_no_repair(at)
+        if begun.terms.route == HEAL:
+            return self.why_no_repair(at)
+        copies = not set(begun.terms.target) <= set(begun.original)
+        return "no window is open" if copies and self.has(WINDOWS, at) else ""
 
     def why_no_repair(self, at: float) -> str:
         return "the brake holds" if self.has(MAX_BROKERS, at, "0") else ""
@@ -138,7 +139,7 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
             name = TopicPartition(move.topic, move.partition)
             if move.record is None or move.record.id is not None or name in rules.moving:
                 continue
-            why = "it is held" if _is_start_of(left.get(name), move) else rules.why_not(move.record.terms, at)
+            why = "it is held" if _is_start_of(left.get(name), move) else rules.why_not(move.record, at)
             if why:
                 yield f"{offset}: {name} begins to move to {list(move.record.terms.target)}, and {why}"
         for one in record.waiting:

@@ -61,6 +61,8 @@ def test_kr_5_what_waits_until_it_may_begin_and_a_repair_of_a_lost_broker_are_no
     assert not list(by_rules([HEALS, CLOSED, joins(20, REPAIR), begins(21, REPAIR, 20)], LOST)), (
         "windows let it through"
     )
+    smaller = replace(QUEUED, terms=MoveTerms((2,)))
+    assert not list(by_rules([CLOSED, begins(10, smaller)], ())), "it copies nothing"
     assert repaired_in_time([joins(20, REPAIR), joins(70, REPAIR), joins(21, QUEUED)], LOST[0]) == 1
 
 
