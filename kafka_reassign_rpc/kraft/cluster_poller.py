@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterReassignments
-from kafka_reassign_rpc.client.pace import traffic_s
+from kafka_reassign_rpc.client.polling_pace import traffic_s
 from kafka_reassign_rpc.client.traffic import counted
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
-from kafka_reassign_rpc.client.pace import BYTES_PER_S
+from kafka_reassign_rpc.client.polling_pace import BYTES_PER_S
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling

@@ -54,7 +54,7 @@ async def test_sv_4_every_znode_that_a_server_reads_or_writes_counts(apart: ZooK
 async def test_sv_3_an_id_under_which_a_broker_holds_or_may_hold_replicas_is_unsafe(apart: ZooKeeper) -> None:
     async def unsafe(isr: Sequence[int]) -> bool:
         await apart.set(znode_paths.partition_state("t", 0), encode_state(2, 4, tuple(isr), 1))
-        found = await checked(apart.connect, server_id=1001, seconds=1)
+        found = await checked(apart.connect, server_id=1001, seconds=30)
         held = "1001 is the id of a broker that is not registered and holds 1 replica, such as of t-0"
         assert (held in text_of(found, "broker-id")) is ("broker-id" in subjects(found, Level.UNSAFE))
         return held in text_of(found, "broker-id")
@@ -86,7 +86,7 @@ async def test_sv_4_requests_that_wait_in_znodes_are_warnings_with_what_would_co
     await apart.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (2, 3)}))
     before = await every_znode(apart)
 
-    found = await checked(apart.connect, seconds=1, takeover=Takeover.NEVER)
+    found = await checked(apart.connect, seconds=30, takeover=Takeover.NEVER)
 
     assert subjects(found, Level.UNSAFE) == {"addresses", "brokers"}, "nothing listens there"
     assert subjects(found, Level.WARNING) == {"controller", "deletions", "leftovers", "lost-brokers", "new-moves"}
@@ -110,7 +110,7 @@ async def test_sv_4_moves_that_the_window_of_now_lets_start_are_a_warning(
     await apart.create(znode_paths.SETTINGS, b'{"version":1,"config":{"reassignment.windows":"%s"}}' % always.encode())
     await apart.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (2, 3)}))
 
-    found = await checked(apart.connect, seconds=1)
+    found = await checked(apart.connect, seconds=30)
 
     assert ("new-moves" in subjects(found, Level.WARNING)) is starts
 

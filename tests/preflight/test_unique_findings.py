@@ -132,21 +132,21 @@ async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_are_stored(zk
     await QuotaStore(zk).alter(((USER, "alice"),), lambda _: {"request_percentage": "1"})
     for path, data in {"/config/users/%61lice": b"", znode_paths.PRODUCER_ID_BLOCK: b""}.items():
         await zk.create(path, data)
-    empty = {one.subject: one for one in await checked(zk_connect, seconds=2)}["producer-ids"]
+    empty = {one.subject: one for one in await checked(zk_connect, seconds=30)}["producer-ids"]
     assert "/latest_producer_id_block (empty, where Kafka wants no data" in empty.text
     for last in (999, 1_999, 2_999, 999):
         data = znode_contents.encode_producer_id_block(1, last - 999, last)
         await zk.set(znode_paths.PRODUCER_ID_BLOCK, data)
-    told = {one.subject: one for one in await checked(zk_connect, seconds=2)}
+    told = {one.subject: one for one in await checked(zk_connect, seconds=30)}
     assert "%61lice and alice" in told["principals"].text
     assert "up to 999 have been given out, and its 4 writes" in told["producer-ids"].text
     assert "unique-names" not in told
     config = ServerConfig(zookeeper_connect=zk_connect, listeners=[PLAINTEXT], server_id=1001)
-    assert told.keys() >= {"principals", "producer-ids"} <= {one.subject for one in await check_for_kraft(config, 2)}
+    assert told.keys() >= {"principals", "producer-ids"} <= {one.subject for one in await check_for_kraft(config, 30)}
     of_kraft = znode_contents.encode_controller(3000, 0).replace(
         b'"kraftControllerEpoch":-1', b'"kraftControllerEpoch":4'
     )
     await zk.create(znode_paths.CONTROLLER, of_kraft)
-    after = await check_for_kraft(config, 2)
+    after = await check_for_kraft(config, 30)
     assert not {"principals", "producer-ids"} & {one.subject for one in after}, "a copy, which nobody may write"
     assert not any(one.commands for one in after)

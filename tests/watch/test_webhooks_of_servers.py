@@ -18,7 +18,7 @@ def hooked(receiver: Receiver) -> WebhookConfig:
     return WebhookConfig((receiver.url,), Password(SECRET), kinds(["default"]))
 
 
-def told(receiver: Receiver, event: str) -> list[tuple[int, object]]:
+def told(receiver: Receiver, event: str) -> list[tuple[int | None, object]]:
     """By which server, and about which broker or for what reason."""
     return [
         (request.document["server"], one["event"].get("broker", one["event"].get("reason")))
