@@ -1,16 +1,18 @@
 """The store in front of KRaft: the cluster keeps the truth about replicas, the state log what was decided about them.
 
 A round is one record of the log; a large one is several, each with all that was decided about its partitions, so that
-the next leader can carry out those that are there. What a round changes is looked at right before it becomes durable:
-where the cluster has something else than it was decided on, it is decided again. (Between this look and the Alter there
-is a window, as KRaft has no Alter with a condition: the next look shows whether somebody has come in between.)
+the next leader can carry out those that are there. What a round changes is looked at before it becomes durable, for a
+request while it is decided: where the cluster has something else than it was decided on, it is decided again. (Between
+this look and the Alter there is a window, as KRaft has no Alter with a condition: the next look shows whether somebody
+has come in between.)
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from kafka_reassign_rpc.client.request_routing import in_thread_if_many
 from kafka_reassign_rpc.controller.store import Entity, ReloadNeeded, StoredProblem
@@ -44,6 +46,8 @@ AGAIN_S = 0.3
 """A broker that lives has within this, most of the time, what the controller has."""
 SNAPSHOT_S = 5.0
 """How often to see whether the log wants a snapshot."""
+AHEAD_S = 1.0
+"""So old a look may be that began while a round was decided."""
 
 
 class ToTell(NamedTuple):
@@ -65,6 +69,15 @@ async def look_until_answered(look: Callable[[], Awaitable[Look]]) -> Look:
         except LookFailed as reason:
             log.warning("nothing is decided until the cluster answers: %s", reason)
             await backoff.sleep()
+
+
+class _LookAhead(NamedTuple):
+    """`rounds`: so many were durable before it; `found`: None if the cluster has not answered."""
+
+    topics: frozenset[str]
+    rounds: int
+    began: float
+    found: asyncio.Future[Look | None]
 
 
 class LoadedCluster(NamedTuple):
@@ -107,6 +120,8 @@ class KRaftStore:
         self._started_with = started_with
         self._turn = asyncio.Lock()
         """Records and snapshots come one after the other, each with what it changes in `intents`."""
+        self._rounds = 0
+        self._ahead: _LookAhead | None = None
         self.configs = LeasedConfigs(cluster, self)
 
     @property
@@ -165,12 +180,36 @@ class KRaftStore:
         if told:
             self._tell(told)
 
+    async def look_ahead(self, topics: Collection[str]) -> None:
+        """A request about these is about to be decided. One look is for all that come together."""
+        if self._counts(self._ahead, topics):
+            return
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Look | None] = loop.create_future()
+        self._ahead = _LookAhead(frozenset(topics), self._rounds, loop.time(), found)
+        look = None
+        try:
+            with suppress(LookFailed):
+                look = await self._cluster.assignments(topics)
+        finally:
+            if not found.done():
+                found.set_result(look)
+
+    def _counts(self, ahead: _LookAhead | None, topics: Collection[str]) -> TypeGuard[_LookAhead]:
+        """Not if another round became durable since it began: what that tells the cluster, it may not show."""
+        if ahead is None or ahead.rounds != self._rounds or not ahead.topics.issuperset(topics):
+            return False
+        return asyncio.get_running_loop().time() - ahead.began < AHEAD_S
+
     async def _check(self, cluster: Cluster, view: IntentView) -> None:
         """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""
         if not view.checked:
             return
         asked = {name.topic for name in view.checked}
-        look = await look_until_answered(partial(self._cluster.assignments, asked))
+        ahead, self._ahead = self._ahead, None
+        look = await ahead.found if self._counts(ahead, asked) else None
+        if look is None:
+            look = await look_until_answered(partial(self._cluster.assignments, asked))
         if not all(_is_shown(look, name) for name in view.checked):  # a broker may not have heard of them yet
             await asyncio.sleep(AGAIN_S)
             look = await look_until_answered(partial(self._cluster.assignments, asked))
@@ -246,6 +285,7 @@ class KRaftStore:
 
     async def _write(self, record: RoundRecord) -> AsyncIterator[tuple[RoundRecord, int]]:
         """Each part of it once it is durable, and the offset of its commit."""
+        self._rounds += 1
         size = len(record.moves) + len(record.waiting) + len(record.memories)
         for some in await in_thread_if_many(size, lambda: [*round_records.commits(record)]):
             offset = await self._log.commit([data for _, data in some])

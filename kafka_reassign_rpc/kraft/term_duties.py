@@ -4,7 +4,7 @@ others to do."""
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.ports import ItemResult
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
@@ -104,8 +104,13 @@ class TermDuties:
             lambda: True,
             nothing,
             self._as_told,
-            lambda request: self._around.poller.look_for(self.loop, request),
+            self._looked_for,
         )
+
+    async def _looked_for(self, request: AlterReassignments) -> None:
+        await self._around.poller.look_for(self.loop, request)
+        if not request.queue:
+            self._around.tasks.begin(self._around.store.look_ahead({topic for topic, _ in request.topics}))
 
     async def _heal(self) -> None:
         """Not by the one look that a term begins with: a broker that lags may have left out others."""

@@ -62,8 +62,8 @@ class MemoryCluster:
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         self.looks += 1
-        if topics is None:
-            self.looks_at_all += 1
+        self.looks_at_all += topics is None
+        if topics is None and self.bytes_of_all:
             traffic.count(self.bytes_of_all, 0.0)
         shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
         self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Collection
 from uuid import UUID
 
 import pytest
@@ -17,12 +18,13 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft import round_records
+from kafka_reassign_rpc.kraft import kraft_store, round_records
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
-from kafka_reassign_rpc.kraft.ports import LookFailed
+from kafka_reassign_rpc.kraft.ports import Look, LookFailed
 from kafka_reassign_rpc.kraft.state_log import log_format
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import Elected, MemoryCluster, MemoryLog, elected
+from tests.tables import for_each
 
 NAME, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 ALICE = client("User:alice", None, "10.0.0.7")
@@ -141,6 +143,39 @@ async def test_kr_8_a_move_that_somebody_else_has_started_meanwhile_is_not_overw
     assert (gone.event, gone.who) == (catalogue.MOVE_GONE, "somebody else")
     assert here.now.told == {}
     assert (here.shown().target, here.shown().move) == ((4, 2), None), "shown, and left alone"
+
+
+async def test_kr_6_a_round_is_checked_by_the_look_that_began_with_its_request(here: Here) -> None:
+    await here.store.look_ahead({"t", "another"})
+    looks = here.kraft.looks
+    await here.store.look_ahead({"t"})
+    await here.ask((3, 2))
+    assert here.kraft.looks == looks, "of requests that come together, too"
+    await here.ask((4, 2))
+    assert here.kraft.looks == looks + 1, "and no later round"
+
+
+@for_each("why", ["another round became durable meanwhile", "it is too old", "it is at other topics", "no answer"])
+async def test_kr_8_a_look_that_does_not_count_hides_no_move_of_others(
+    why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Here()
+    await here.take_over()
+
+    async def fails(_: Collection[str]) -> Look:
+        raise LookFailed(why)
+
+    with monkeypatch.context() as patch:
+        if why == "no answer":
+            patch.setattr(here.kraft, "assignments", fails)
+        await here.store.look_ahead({"many"} if why == "it is at other topics" else {"t"})
+    here.kraft.partitions[NAME].alter((4, 2))
+    if why == "another round became durable meanwhile":
+        await here.store.acknowledge(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(kraft_store, "AHEAD_S", 0.0 if why == "it is too old" else 60.0)
+        with pytest.raises(ReloadNeeded, match="moving to"):
+            await here.ask((3, 2))
 
 
 async def test_kr_6_a_move_of_a_topic_that_was_created_anew_is_not_taken_for_one_of_the_new_topic(here: Here) -> None:
