@@ -169,9 +169,11 @@ class ThrottleLeases:
         """Raises ControllerMoved."""
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._again_at if self._refused else None):
+                async with asyncio.timeout_at(self._again_at if self._refused or self._unreadable else None):
                     await self._wake.wait()
             self._wake.clear()
+            if self._unreadable and asyncio.get_running_loop().time() >= self._again_at:
+                self._waiting.update(dict.fromkeys(self._unreadable))
             pause = 0.0
             try:
                 if self._check_all:
@@ -210,7 +212,7 @@ class ThrottleLeases:
             written += await self._write_one_by_one(wanted)
         if refused and asyncio.get_running_loop().time() >= self._again_at:
             written += await self._write_one_by_one(refused)
-        if not self._refused:
+        if not self._refused and not self._unreadable:
             self._backoff.reset()
         return written
 
@@ -331,9 +333,7 @@ class ThrottleLeases:
         needed: set[int] | None = None
         for stored in await self._configs.read(list(entities)):
             if stored.problem is not None:
-                if self._unreadable.get(stored.entity) != stored.problem:
-                    log.error("no throttle changes there until they can be read: %s", stored.problem)
-                self._unreadable[stored.entity] = stored.problem
+                self._stays(stored.entity, stored.problem)
                 continue
             self._unreadable.pop(stored.entity, None)
             if stored.entity.kind == TOPICS:
@@ -345,6 +345,18 @@ class ThrottleLeases:
                     needed = await self._needed(pace)
                 yield self._change_of_broker(stored, needed or (), is_freed=stored.entity.name in freed)
             await pace.rest()
+
+    def _stays(self, entity: Entity, problem: str) -> None:
+        """The log and an event say so once."""
+        if self._unreadable.get(entity) != problem:
+            log.error("no throttle changes there until they can be read: %s", problem)
+            topic = entity.name if entity.kind == TOPICS else None
+            broker = whole_number(entity.name, 0, INT32) if entity.kind == BROKERS else None
+            self._record([Event(catalogue.THROTTLE_STAYS, topic, who=CONTROLLER.who, broker=broker, reason=problem)])
+        self._unreadable[entity] = problem
+        now = asyncio.get_running_loop().time()
+        if now >= self._again_at:
+            self._again_at = now + self._backoff.next_s()
 
     def _change_of_topic(self, stored: StoredConfigs, cancelled: Cancelled) -> ConfigChange | None:
         name, configs = stored.entity.name, stored.configs or {}

@@ -4,6 +4,9 @@ The cluster has no compare-and-set of configs: they are read again right before 
 replicas change by their entries, so that those which others add or take in between stay as they have them. What is
 remembered is durable before the configs change, with what is remembered afterwards: a server that takes over in between
 finds out from the configs which of the two holds.
+
+Controllers change the configs of a dead broker, but do not tell them: what the broker told last counts, or what is
+remembered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +14,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.client.config_calls import APPEND, SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
@@ -52,6 +55,7 @@ class LeasedConfigs:
 
     def _stored(self, entity: Entity, found: Configs | KafkaError) -> StoredConfigs:
         known = self._log.memories.get(entity)
+        found = presumed(found, known)
         if isinstance(found, KafkaError):
             what = f"the configs of {_named(entity)} cannot be read: {found}"
             return StoredConfigs(entity, None, None if known is None else known.memory, what)
@@ -87,6 +91,8 @@ class LeasedConfigs:
         now = await self._cluster.configs([write.stored.entity for write in writes]) if writes else {}
         for write in writes:
             entity = write.stored.entity
+            if isinstance(now[entity], BrokerNotAvailable):  # nobody tells them
+                continue
             if now[entity] != write.stored.version:
                 raise ReloadNeeded(f"somebody else has changed the configs of {_named(entity)}")
 
@@ -105,6 +111,20 @@ class LeasedConfigs:
             if found != write.stored.version and _unordered(found) != _unordered(write.configs):
                 entity = write.stored.entity
                 raise ReloadNeeded(f"somebody else has changed the configs of {_named(entity)}")
+
+
+def presumed(found: Configs | KafkaError, known: Remembered | None) -> Configs | KafkaError:
+    """Of a dead broker that has told this server nothing: the rates that leases have set. Where they may have changed
+    or not, those that would have to go."""
+    if not isinstance(found, BrokerNotAvailable) or known is None:
+        return found
+    before, after = known.memory, known.after
+    rates: dict[str, str] = {}
+    for memory in (before, after):
+        if isinstance(memory, BrokerMemory):
+            sides = (LEADER_RATE, memory.leader), (FOLLOWER_RATE, memory.follower)
+            rates |= {name: one.set for name, one in sides if one is not None}
+    return rates or found
 
 
 def _named(entity: Entity) -> str:

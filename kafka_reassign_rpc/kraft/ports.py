@@ -76,7 +76,8 @@ class KRaftCluster(Protocol):
         ...
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
-        """Set by somebody, in the entity itself."""
+        """Set by somebody, in the entity itself. Of a dead broker as they were told last; BrokerNotAvailable where it
+        has told none that can be changed all the same, another error where they cannot be changed now."""
         ...
 
     async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:

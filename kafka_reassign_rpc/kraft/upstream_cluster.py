@@ -3,13 +3,19 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resource, Values
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.store import Entity
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import (
+    BrokerNotAvailable,
+    KafkaError,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -26,6 +32,18 @@ RELEASE_S = 60.0
 """How often to see which release brokers have."""
 NO_EPOCH = -1
 """Brokers tell nobody theirs."""
+UNTOLD = "broker {} is down, and nobody else tells them"
+STAYS = "broker {} is down, so its rates stay as they are until it is back: {}"
+NO_CONTROLLERS = "no controllers are given that would change them (bootstrap.controller)"
+REFUSED_S = 60.0
+"""So long a change of configs that controllers have not taken is not tried again: moves do not wait for it."""
+
+
+class _Stays(NamedTuple):
+    """Why controllers have not changed the configs of a dead broker, and when they are asked again."""
+
+    why: str
+    until: float
 
 
 class UpstreamCluster:
@@ -40,6 +58,9 @@ class UpstreamCluster:
         """By the last look at everything: what to ask for in the next."""
         self._configs_at = float("-inf")
         self._refuses, self._release_at = False, float("-inf")
+        self._told: dict[Entity, Mapping[str, str]] = {}
+        """Configs of brokers as they were told last, or changed since."""
+        self._stay: dict[Entity, _Stays] = {}
         self.cluster_id = ""
         self.brokers: Mapping[int, Broker] = {}
         """As the last look has found them."""
@@ -87,6 +108,7 @@ class UpstreamCluster:
         configs = {
             _entity(one): _values(found) for one, found in seen.configs.items() if not isinstance(found, KafkaError)
         }
+        self._told |= {one: some for one, some in configs.items() if _broker_of(one) is not None}
         brokers = {one: self._broker(told) for one, told in seen.brokers.items() if not told.fenced}
         self.brokers = brokers
         facts = KRaftFacts(
@@ -120,12 +142,38 @@ class UpstreamCluster:
         return await self._upstream.alter(targets, heard)
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
-        found = await self._upstream.configs(map(_resource, entities))
-        return {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}
+        dead = [one for one in entities if self._is_dead(one)]
+        found = await self._upstream.configs(_resource(one) for one in entities if one not in dead)
+        told = {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}
+        for one, some in told.items():
+            if _broker_of(one) is not None and not isinstance(some, KafkaError):
+                self._told[one] = some
+        return told | {one: self._of_dead(one) for one in dead}
+
+    def _is_dead(self, entity: Entity) -> bool:
+        broker = _broker_of(entity)
+        return broker is not None and bool(self.brokers) and broker not in self.brokers
+
+    def _of_dead(self, entity: Entity) -> Mapping[str, str] | KafkaError:
+        """What was told last: controllers change these configs, and refuse to describe them."""
+        stays = self._stay.get(entity)
+        if stays is not None and asyncio.get_running_loop().time() < stays.until:
+            return KafkaError(STAYS.format(entity.name, stays.why))
+        if not self._upstream.knows_controllers:
+            return KafkaError(STAYS.format(entity.name, NO_CONTROLLERS))
+        told = self._told.get(entity)
+        return BrokerNotAvailable(UNTOLD.format(entity.name)) if told is None else told
 
     async def change_configs(self, changes: Mapping[Entity, Values]) -> Mapping[Entity, KafkaError | None]:
-        told = await self._upstream.change_configs({_resource(one): some for one, some in changes.items()})
-        return {_entity(one): _error(outcome) for one, outcome in told.items()}
+        outcomes = await self._upstream.change_configs({_resource(one): some for one, some in changes.items()})
+        told = {_entity(one): _error(outcome) for one, outcome in outcomes.items()}
+        now = asyncio.get_running_loop().time()
+        for one, error in told.items():
+            if error is not None and self._is_dead(one):
+                self._stay[one] = _Stays(f"{error.name}: {str(error).rstrip('.')}", now + REFUSED_S)
+            elif error is None and one in self._told:
+                self._told[one] = _changed(self._told[one], changes[one])
+        return told
 
 
 async def _topics(told: Mapping[str, TopicInfo]) -> dict[str, LookedTopic]:
@@ -149,6 +197,16 @@ def _error(outcome: Outcome) -> KafkaError | None:
 def _values(configs: Iterable[Config]) -> dict[str, str]:
     """Secrets have no value that anybody may read."""
     return {one.name: one.value for one in configs if one.value is not None}
+
+
+def _changed(configs: Mapping[str, str], values: Values) -> dict[str, str]:
+    """Those of a broker: they have no lists that change by entries."""
+    kept = {name: value for name, value in configs.items() if name not in values}
+    return kept | {name: value for name, value in values.items() if isinstance(value, str)}
+
+
+def _broker_of(entity: Entity) -> int | None:
+    return int(entity.name) if entity.kind == BROKERS and entity.name != DEFAULT else None
 
 
 def _resource(entity: Entity) -> Resource:

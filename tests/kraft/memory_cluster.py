@@ -48,6 +48,8 @@ class MemoryCluster:
         self.lagging = 0
         self.left_out: dict[int, int] = {}
         self.offline: dict[TopicPartition, tuple[int, ...]] = {}
+        self.has_controllers = False
+        """They change configs of dead brokers."""
         self.looks = self.looks_at_all = 0
         self.bytes_of_all = 0
         """Of a look at everything, as a client counts them."""
@@ -109,7 +111,8 @@ class MemoryCluster:
         """A dead broker tells none."""
         live = {DEFAULT, *map(str, self.brokers)}
         dead = {one for one in entities if one.kind == BROKERS and one.name not in live}
-        return {one: BrokerNotAvailable() if one in dead else dict(self.of_configs.get(one, {})) for one in entities}
+        of_dead = BrokerNotAvailable() if self.has_controllers else KafkaError("it is down")
+        return {one: of_dead if one in dead else dict(self.of_configs.get(one, {})) for one in entities}
 
     async def change_configs(self, changes: Mapping[Entity, Values]) -> dict[Entity, KafkaError | None]:
         self.before_change()

@@ -173,3 +173,32 @@ async def test_kr_6_a_throttle_that_others_delete_is_put_back_while_a_lease_need
 def put_back(here: Here) -> list[tuple[int | None, int | None, str | None, str]]:
     told = [one for one in here.events if one.event == catalogue.THROTTLE_SET]
     return sorted((one.broker, one.bytes, one.who, one.reason) for one in told if one.reason is not None)
+
+
+async def test_236_11_and_kr_7_the_rate_of_a_broker_that_has_died_is_taken_back_at_the_controllers() -> None:
+    """Whenever the server dies that has set it: the next one has never been told the configs of that broker."""
+    for begun_with, lives in ((rates, lives) for rates in ([5], [5, 6], [5, -1]) for lives in range(1, 7)):
+        cluster, log = MemoryCluster({}, (1,)), MemoryLog()
+        first = elected(log, cluster)
+        first.writer.lives = lives
+        try:
+            for rate in begun_with:
+                await lease(first.store, rate)
+        except ControllerMoved:
+            pass
+        cluster.brokers, cluster.has_controllers = {}, True
+        second = elected(log, cluster).store
+        for _ in await second.configs.remembered():
+            await lease(second, -1)
+        assert cluster.of_configs.get(BROKER, {}) == {}
+        assert await second.configs.remembered() == []
+
+
+async def test_236_11_and_kr_7_without_controllers_the_rate_of_a_broker_that_has_died_stays_and_is_remembered() -> None:
+    cluster = MemoryCluster({}, (1,))
+    store = elected(MemoryLog(), cluster).store
+    await lease(store, 5)
+    cluster.brokers = {}
+    (stored,) = await store.configs.read([BROKER])
+    assert stored.problem == "the configs of broker 1 cannot be read: it is down"
+    assert stored.memory == BrokerMemory(RateMemory("5", lease=5, lifts=True), RateMemory("5", lease=5, lifts=True))

@@ -58,6 +58,7 @@ WINDOW_CHANGED = "window.changed"
 THROTTLE_CHANGED = "throttle.changed"
 THROTTLE_SET = "throttle.set"
 THROTTLE_RESTORED = "throttle.restored"
+THROTTLE_STAYS = "throttle.stays"
 
 TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
@@ -341,6 +342,13 @@ _TYPES = (
         "INFO",
         ("broker", "bytes", *_WHO, "reason"),
         "A broker's last lease has ended, and its rate is what it was before, or none.",
+    ),
+    EventType(
+        THROTTLE_STAYS,
+        "WARNING",
+        ("topic", "broker", *_WHO, "reason"),
+        "Configs that throttle cannot be read or changed for now: a lease is not set there, and one that has ended is"
+        " not taken back. It is tried again; `reason` says what helps.",
     ),
     EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
     EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),

@@ -30,7 +30,7 @@ PARTITIONS_A_REQUEST = 1_000
 _SOON_MS = int(ANSWER_S * 1_000)
 """How long a broker may take to say what it knows itself."""
 NO_CONTROLLERS = (
-    "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controllers, Kafka"
+    "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controller, Kafka"
     " 3.7 or later)."
 )
 
@@ -136,6 +136,11 @@ class Upstream:
         return {one: found.get(one, NOT_NAMED) for one in asked}
 
     # ------------------------------------------------------------------------------------------------ tell
+
+    @property
+    def knows_controllers(self) -> bool:
+        """Whether configs of dead brokers can be changed."""
+        return self._of_controllers is not None
 
     async def allowed(self) -> frozenset[AclOperation]:
         """What this server may do on the cluster. Raises KafkaError."""
