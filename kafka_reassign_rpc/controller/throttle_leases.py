@@ -98,6 +98,8 @@ class ThrottleLeases:
         self._refused: dict[Entity, None] = {}
         self._unreadable: dict[Entity, str] = {}
         """Why the configs of these could not be read, as the log says it."""
+        self._reported: dict[Entity, str] = {}
+        """The same, as events say it."""
         self._again_at = 0.0
         """When the refused ones are tried again, in the time of the event loop."""
         self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)
@@ -336,6 +338,7 @@ class ThrottleLeases:
                 self._stays(stored.entity, stored.problem)
                 continue
             self._unreadable.pop(stored.entity, None)
+            self._reported.pop(stored.entity, None)
             if stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
                 if change is not None:
@@ -347,9 +350,12 @@ class ThrottleLeases:
             await pace.rest()
 
     def _stays(self, entity: Entity, problem: str) -> None:
-        """The log and an event say so once."""
+        """The log says so at once, an event where it is so a second time, each of them once."""
         if self._unreadable.get(entity) != problem:
             log.error("no throttle changes there until they can be read: %s", problem)
+            self._wake.set()
+        elif self._reported.get(entity) != problem:
+            self._reported[entity] = problem
             topic = entity.name if entity.kind == TOPICS else None
             broker = whole_number(entity.name, 0, INT32) if entity.kind == BROKERS else None
             self._record([Event(catalogue.THROTTLE_STAYS, topic, who=CONTROLLER.who, broker=broker, reason=problem)])
