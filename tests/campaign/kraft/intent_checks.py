@@ -171,9 +171,8 @@ def _fits(life: Life, asked: Asked) -> bool:
         # Others may have cancelled it a moment before: that is what was asked for.
         by_others = life.ended is Outcome.CANCELLED_BY_OTHERS
         is_meant = life.cancelled or by_others or (life.waits and life.end < float("inf"))
-    else:  # to go back to the original replicas is a cancel
-        goes_back = life.cancelled and life.record is not None and life.record.original == asked.target
-        is_meant = life.target == asked.target or goes_back
+    else:
+        is_meant = life.target == asked.target
     return is_meant and life.begin <= asked.end + CLOCK_S and life.end >= asked.begin - JUST_ENDED_S
 
 
