@@ -121,3 +121,18 @@ async def comes_back(here: Here) -> None:
     partition.catch_up()
     await eventually(lambda: here.log.replayed().moves == {})
     assert partition.at == SeenPartition((1, 2))
+
+
+async def test_kr_6_replicas_that_are_there_for_now_as_a_target_stay_although_a_cancel_would_restore_others() -> None:
+    here = Here()
+    partition = here.cluster.partitions[NAME]
+    async with here.term(pace=SELDOM):
+        assert await here.told(NAME, THERE) is None
+        assert await here.told(NAME, None) is None
+        assert partition.at == SeenPartition(ORDER), "the order that KRaft's cancel leaves"
+        await here.ask(NAME, ORDER)
+        assert here.named(catalogue.MOVE_RETARGETED) == [NAME]
+    async with here.term():
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+        assert partition.at == SeenPartition(ORDER)
+    assert here.log.replayed().moves == {}

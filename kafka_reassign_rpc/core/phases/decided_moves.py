@@ -27,7 +27,8 @@ def decided(before: Partition, after: Partition, by: Requester, asked: MoveTerms
             return None
         if asked is None and before.original == after.replicas and (before.is_moving or _is_still_told(before.move)):
             return _cancelled(before, by)
-    if (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing) or (
+    is_same = (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing)
+    if (is_same and (asked is None or before.is_moving or not before.goes_back)) or (
         before.is_moving and after.target == before.target and _goes_on(before.move)
     ):
         return _with_terms(before, after)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, reassigned
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
@@ -127,5 +128,9 @@ class IntentView(RoundView):
         self.report(outcome_event(name, record, *ended))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:
-        if not self._is_found:  # an outcome has an event of its own
-            super()._note(before, change)
+        if self._is_found:  # an outcome has an event of its own
+            return
+        super()._note(before, change)
+        is_kept = before is not None and before.goes_back and not reassigned(before, change.value)
+        if before is not None and is_kept and not change.value.goes_back:  # the present replicas, and no cancel
+            self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by))

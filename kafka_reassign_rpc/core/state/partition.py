@@ -141,6 +141,11 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return bool(self.adding or self.removing)
 
     @property
+    def goes_back(self) -> bool:
+        """Whether others than the present replicas may follow, although nothing moves: a cancel is under way."""
+        return self.move is not None and self.move.phase in (Phase.CANCEL, Phase.RESTORE)
+
+    @property
     def target(self) -> tuple[int, ...]:
         """At rest: the replicas."""
         removing = self.removing

@@ -79,7 +79,9 @@ class World:
     def client(self, target: Replicas | None) -> None:
         """An Alter or a cancel: decided on what was seen last, durable, answered."""
         before = self._shown
-        if before is None or target == before.target or (target is None and not _may_go_back(before)):
+        if before is None or (target is None and not _may_go_back(before)):
+            return
+        if target == before.target and (before.is_moving or not before.goes_back):
             return
         to = cancelled(before) if target is None else reassign(before, target)
         value = decided(before, _after(before, to, target), CONTROLLER, None if target is None else MoveTerms(target))
