@@ -21,6 +21,7 @@ claimed_log       the state log as the store wants it
 standby           a server that does not lead: it replays the log, and claims it once nobody leads
 server_name       how a server is called in its claims
 served_settings   settings of all servers, as clients read and change them
+cluster_quotas    quotas of clients, for requests that are answered here
 held_requests     requests wait while no server leads
 kraft_node        this server as the handlers of requests see it
 leave_cluster     takes away what of ours is in a cluster

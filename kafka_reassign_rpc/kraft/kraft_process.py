@@ -31,6 +31,7 @@ from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft import importing, round_records
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
+from kafka_reassign_rpc.kraft.cluster_quotas import ClusterQuotas
 from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
 from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.held_requests import HeldRequests
@@ -122,10 +123,17 @@ class KRaftProcess:
         )
         handler = Dispatcher(node, on_denied=self._report_denied)
         self._held = HeldRequests(self._is_led)
-        self._front = Front(
-            config.front, handler, common.limits, stats=stats, leader=self._leader_shown, led=self._held.led
-        )
         self._upstream = Upstream(config.upstream, self._may_tell, config.of_controllers)
+        self._quotas = ClusterQuotas(self._upstream.quotas)
+        self._front = Front(
+            config.front,
+            handler,
+            common.limits,
+            self._quotas.table,
+            stats=stats,
+            leader=self._leader_shown,
+            led=self._held.led,
+        )
         self._upstream_cluster = UpstreamCluster(self._upstream, config.client.configs.security_protocol)
         self._log = StateLog(config.client, lead_s=config.lead_s, rank=node_id % RANKS)
         self._standby = Standby(self._log)
@@ -137,7 +145,7 @@ class KRaftProcess:
         """Why it does not lead until it is started again."""
         self._leads: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
-        self._background = Background([("figures", self._figures.keep)])
+        self._background = Background([("figures", self._figures.keep), ("quotas", self._quotas.run)])
         self._http = None if common.metrics_listener is None else ServedHttp(common, self, stats, self)
         if self._http is not None:
             self._recorder.counter = self._http.observers

@@ -6,12 +6,12 @@ znodes once they are repaired. While ZooKeeper is away, all stays.
 import asyncio
 import logging
 from collections.abc import Sequence
-from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.resolved_host import resolved
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
@@ -25,8 +25,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
-RESOLVE_S = 2.0
-"""How long host names that are read together may take to resolve."""
 
 
 class ClientConfigKeeper:
@@ -134,26 +132,12 @@ class ClientConfigKeeper:
 
     async def _resolve(self, entities: Sequence[QuotaEntity]) -> None:
         """Finds the IP of each, as IpConfigHandler does. A name that cannot be resolved has no quota."""
-        found = await asyncio.gather(*(_address(_host(entity) or "") for entity in entities))
+        found = await asyncio.gather(*(resolved(_host(entity) or "") for entity in entities))
         for entity, address in zip(entities, found, strict=True):
             before = self._addresses.get(entity)
             self._addresses[entity] = ((IP, address or _host(entity)),)
             if before not in (None, self._addresses[entity]):
                 self._quotas.put(before, {})
-
-
-async def _address(host: str) -> str | None:
-    try:
-        return str(ip_address(host))
-    except ValueError:
-        pass
-    try:
-        async with asyncio.timeout(RESOLVE_S):
-            found = await asyncio.get_running_loop().getaddrinfo(host, None)
-        return str(found[0][4][0])
-    except (OSError, UnicodeError) as error:  # a timeout is an OSError
-        log.warning("the quota of IP %r has no effect: the name is not known: %s", host[:200], error)
-        return None
 
 
 def _host(entity: QuotaEntity) -> str | None:

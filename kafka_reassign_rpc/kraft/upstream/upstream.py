@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, reassignment_calls
+from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, quota_calls, reassignment_calls
 from kafka_reassign_rpc.client.broker_questions import ANSWER_S, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -17,6 +17,7 @@ from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, NOT_REACHED, UNNAMED, Heard, Outcome, Told, outcome_of
 from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, without_leader
@@ -145,6 +146,10 @@ class Upstream:
     async def allowed(self) -> frozenset[AclOperation]:
         """What this server may do on the cluster. Raises KafkaError."""
         return await kraft_calls.allowed_on_cluster(self._reader)
+
+    async def quotas(self) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        """Of users, clients and IPs. Raises KafkaError."""
+        return await quota_calls.describe_client_quotas(self._reader)
 
     async def refuses_cordoned_targets(self, broker: int) -> bool:
         """By the release of this broker. Raises Unreachable."""
