@@ -54,7 +54,7 @@ class ClaimedLog:
         await keeping
 
     async def snapshot(self, payloads: Sequence[bytes]) -> None:
-        who = round_records.encode(RoundRecord(at=now_ms(), server=self._server))
+        who = round_records.encode(RoundRecord(at=now_ms(), server=self._server, page=self._log.page))
         await self._moved(self._log.snapshot([who, *payloads]))
 
     async def _moved(self, work: Awaitable[T]) -> T:

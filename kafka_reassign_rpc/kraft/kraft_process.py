@@ -54,6 +54,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.support.page_address import page_of_server
 from kafka_reassign_rpc.support.parts import Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
@@ -253,10 +254,16 @@ class KRaftProcess:
             endpoints = {one: broker.endpoints[0] for one, broker in self._upstream_cluster.brokers.items()}
             await self._front.learn({one: Address(at.host, at.port) for one, at in endpoints.items()})
         self._log.server = str(self._name)
+        self._log.page = self._page
 
     @property
     def _name(self) -> ServerName:
         return ServerName(self._id, self._front.address)
+
+    @property
+    def _page(self) -> str:
+        """The address of the status page for clients, "" without one."""
+        return "" if self._http is None else self._http.page_address(self._front.address.host) or ""
 
     # ------------------------------------------------------------------------------------------------ leading
 
@@ -334,7 +341,7 @@ class KRaftProcess:
         if self._claimed is not None:
             return self._name
         silent_s = asyncio.get_running_loop().time() - self._standby.heard_at
-        return ServerName.of(self._standby.leader) if silent_s < self._config.lead_s else None
+        return ServerName.of(self._standby.leader.name) if silent_s < self._config.lead_s else None
 
     def _leader_shown(self, brokers: Iterable[int]) -> Shown | None:
         """None: this server."""
@@ -348,6 +355,8 @@ class KRaftProcess:
 
     def view(self) -> ServerView:
         term, leader = self._service.view(), self._leader()
+        told = self._page if leader == self._name else self._standby.leader.page
+        page = None if leader is None else page_of_server(told)
         role, reason = "controller", ""
         if term is None:
             is_standby = leader is not None and leader != self._name and not self._stopped
@@ -361,6 +370,7 @@ class KRaftProcess:
                 None if leader is None else leader.id,
                 None if term is None else self._service.epoch,
                 None if term is None else self._service.since_ms,
+                page,
             ),
             brokers=self._upstream_cluster.brokers,
             term=term,

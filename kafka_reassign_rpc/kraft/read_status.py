@@ -81,7 +81,8 @@ async def replay(log: StateLog) -> Replayed:
             term, since = record.term.claim_offset, record.timestamp_ms if found.since_ms < 0 else found.since_ms
             if record.kind is Kind.CLAIM:
                 leader, since = claimant(record), record.timestamp_ms
-            found = Replayed(intents, leader or found.server, term, since, record.timestamp_ms)
+            server = found.server if leader is None else leader.name
+            found = Replayed(intents, server, term, since, record.timestamp_ms)
     return found
 
 

@@ -89,6 +89,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
     server    who leads, by its name in its claim: in a snapshot, which has deleted that
+    page      the address of its status page
     ended     moves that `moves` ends, or gives another record: each makes one outcome more
     recorded  so many outcomes, of all that there ever were, are in event logs; 0: nothing new
     outcomes  those that are not: in a snapshot, which has deleted their records
@@ -105,6 +106,7 @@ class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     log_dirs: dict[int, FailedLogDirs | None] = {}
     memories: Sequence[Memory] = ()
     server: str = ""
+    page: str = ""
     ended: Sequence[Ended] = ()
     recorded: int = 0
     outcomes: Sequence[Event] = ()

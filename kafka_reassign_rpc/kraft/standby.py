@@ -4,7 +4,7 @@ nobody does."""
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -22,14 +22,24 @@ SMALL = 100_000
 """Bytes of a round that is decoded at once, in a millisecond."""
 
 
+class Leader(NamedTuple):
+    """Who leads: its name in its claim, and the address of its status page; "" if none is known."""
+
+    name: str = ""
+    page: str = ""
+
+
+NO_LEADER = Leader()
+
+
 class Standby:
-    """leader  the name of the server that leads, in its claim; "" if none is known
+    """leader  that is known
     intents replayed up to what was read last
     """
 
     def __init__(self, state_log: StateLog) -> None:
         self._log = state_log
-        self.leader = ""
+        self.leader = NO_LEADER
         self.intents = Intents()
         self.heard_at = float("-inf")
         """When a server was heard to lead, by the event loop's clock."""
@@ -86,27 +96,27 @@ class Standby:
                 await backoff.sleep()
 
 
-async def after(intents: Intents, record: LogRecord) -> tuple[Intents, str]:
-    """The intents with this record, and the server that leads by a snapshot: "" if it is none. Raises LogRefused."""
-    leader, pace = "", Pace()
+async def after(intents: Intents, record: LogRecord) -> tuple[Intents, Leader | None]:
+    """The intents with this record, and the server that leads by a snapshot: None if it is none. Raises LogRefused."""
+    leader, pace = None, Pace()
     if record.kind is Kind.SNAPSHOT:
         intents = Intents()
     for payload in record.payloads if record.kind in (Kind.SNAPSHOT, Kind.COMMIT) else ():
         round_ = await _decoded(payload)
-        leader = round_.server or leader
+        leader = Leader(round_.server, round_.page) if round_.server else leader
         for _ in intents.apply(round_, record.offset):
             await pace.rest()
     return intents, leader
 
 
-def claimant(record: LogRecord) -> str:
+def claimant(record: LogRecord) -> Leader:
     """Who claims by this record."""
     try:
         found = decode_document(record.payloads[0], Claim)
     except BadRecord:
-        return ""
+        return NO_LEADER
     assert isinstance(found, Claim)
-    return found.server
+    return Leader(found.server, found.page)
 
 
 async def _first(work: Coroutine[Any, Any, None], following: asyncio.Task[None]) -> None:

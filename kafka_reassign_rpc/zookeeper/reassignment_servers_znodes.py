@@ -7,7 +7,6 @@ Endpoints are LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listen
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, NamedTuple
 
@@ -15,6 +14,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.page_address import page_of_server
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import ANY_VERSION, Check, Delete
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_ENDPOINTS, MAX_PORT, Text
@@ -26,9 +26,6 @@ VERSION = 1
 
 PROBE_S = 2.0
 """The longest wait for a connection to a registered process."""
-
-_PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
-"""Others follow this address: it is one of a server, and nothing else."""
 
 
 class RegisteredServer(NamedTuple):
@@ -51,7 +48,7 @@ def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
     found = decode_json(_registration, data, path)
     if found.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
-    page = found.page if found.page is not None and _PAGE.fullmatch(found.page) else None
+    page = None if found.page is None else page_of_server(found.page)
     return RegisteredServer(endpoints_of(found.endpoints), page)
 
 

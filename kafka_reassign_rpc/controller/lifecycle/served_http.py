@@ -56,11 +56,10 @@ class ServedHttp:
     def address(self) -> str | None:
         return None if self._server is None else "{}:{}".format(*self._server.address)
 
-    def page_address(self) -> str | None:
-        """For other servers."""
+    def page_address(self, clients: str) -> str | None:
+        """For other servers. `clients`: the host at which clients reach this one."""
         if self._server is None or not self._page.pages:
             return None
-        clients = (self._config.advertised or self._config.listeners)[0].host
         return page_address(self._server.address, clients, tls=self._config.metrics_security.tls is not None)
 
     async def start(self) -> None:

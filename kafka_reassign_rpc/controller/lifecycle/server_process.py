@@ -72,8 +72,10 @@ class ControllerProcess:
         self._http = None if config.metrics_listener is None else ServedHttp(config, state, stats, self._page)
         if self._http is not None:
             recorder.counter = self._http.observers
-        page = (lambda: None) if self._http is None else self._http.page_address
-        self._registration = registration = ServerRegistration(zk, config.server_id, page)
+        clients, http = (config.advertised or config.listeners)[0].host, self._http
+        self._registration = registration = ServerRegistration(
+            zk, config.server_id, lambda: None if http is None else http.page_address(clients)
+        )
         self._listeners = ClientListeners(
             around, service, standby, registration, self._page, self._acls, self._door, quotas, stats
         )

@@ -24,7 +24,7 @@ MOST_BYTES = 128 << 20
 MOST_RECORDS = 1_000_000
 """Of a commit or a snapshot."""
 LONGEST_NAME = 255
-"""Characters of a server's name."""
+"""Characters of a server's name, and of the address of its page."""
 LEAST_ROOM = 16 << 10
 """The smallest `max.message.bytes`: below that a snapshot has too many records."""
 _LONGEST_KEY = 64
@@ -53,10 +53,12 @@ class Key(NamedTuple):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """`previous` is the offset of the claim that this one follows, -1 if there was none."""
+    """`previous` is the offset of the claim that this one follows, -1 if there was none. `page`: the address of the
+    server's status page, "" if it has none."""
 
     server: str
     previous: int = -1
+    page: str = ""
 
 
 class SnapshotHead(msgspec.Struct, frozen=True):

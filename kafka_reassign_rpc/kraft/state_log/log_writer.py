@@ -64,10 +64,11 @@ class LogWriter:
     acknowledged batch. Once a call has failed or was cancelled, the writer is of no use: its last batch is in doubt.
     """
 
-    def __init__(self, calls: LeaderCalls, room: int, server: str, reading: TermReading) -> None:
+    def __init__(self, calls: LeaderCalls, room: int, server: str, reading: TermReading, page: str = "") -> None:
         self._calls = calls
         self._room = room
         self._server = server
+        self._page = page
         self._reading = reading
         self._producer = _Producer(-1, -1)
         self._sequence = 0
@@ -149,7 +150,7 @@ class LogWriter:
     async def _begin(self, producer: _Producer, previous: int, watched: _Forgotten | None = None) -> int | None:
         self._producer, self._sequence = producer, 0
         self.renewed_at = asyncio.get_running_loop().time()
-        claim = msgspec.json.encode(Claim(self._server, previous))
+        claim = msgspec.json.encode(Claim(self._server, previous, self._page))
         ((record,),) = cut(Kind.CLAIM, [claim], self._room)
         offset = await self._send([record], first=-1, is_last=True)
         return await self._read_to(offset + 1, watched)

@@ -68,6 +68,8 @@ class StateLog:
         self._settings = settings._replace(configs=configs)
         self._topic = topic
         self.server = server
+        self.page = ""
+        """The address of its status page, for its claims."""
         self._lead_s = lead_s
         self._detector = SilenceDetector(lead_s, rank)
         self._opened: _Open | None = None
@@ -254,7 +256,9 @@ class StateLog:
                     log.debug("no claim yet: %s", error)
                     opened.writes.look_again()
                     await backoff.sleep()
-            writer = LogWriter(opened.writes, opened.room, self.server[:LONGEST_NAME], reading)
+            writer = LogWriter(
+                opened.writes, opened.room, self.server[:LONGEST_NAME], reading, self.page[:LONGEST_NAME]
+            )
             term = await writer.claim()
             if term is not None:
                 self._writer = writer
