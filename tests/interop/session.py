@@ -187,7 +187,7 @@ class Session:
         await eventually(are_settled, within=timeout)
 
     async def in_sync(self, alias: str, index: int, *replicas: int, timeout: float = 20) -> None:
-        """Wait until the partition's ISR is exactly these replicas."""
+        """Wait until the partition's ISR is exactly these replicas. Raises AssertionError where it stays another."""
 
         async def is_so() -> bool:
             found = await self.cluster.stored_state(self.real(alias), index)

@@ -134,7 +134,7 @@ async def e08_only_adding_replicas_are_in_sync(s: Session) -> None:
     await s.cancel("cancel", ("t", 0))
     await s.state("after the cancel")
     await s.cluster.restart(5)
-    with suppress(TimeoutError):  # on stock Kafka it is the only replica, and without a leader it joins no ISR
+    with suppress(AssertionError):  # on stock Kafka it is the only replica, and without a leader it joins no ISR
         await s.in_sync("t", 0, 4, 5, timeout=10)
     await s.state("the original replica is back")
     await s.alter("the target again", {("t", 0): [4, 3]})
