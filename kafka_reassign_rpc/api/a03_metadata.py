@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, controller_of
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -194,7 +194,7 @@ async def _message(
         throttle_time_ms=0,
         brokers=_brokers(endpoints, version),
         cluster_id=node.cluster_id,
-        controller_id=node.controller_id(),
+        controller_id=controller_of(node),
         authorized_operations=ctx.access.cluster_operations()
         if request.include_cluster_authorized_operations
         else None,

@@ -1,6 +1,6 @@
 """DescribeCluster: cluster id, controller, brokers. ZooKeeper mode has no fenced brokers."""
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
+from kafka_reassign_rpc.api.answer_fields import controller_of, error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, MismatchedEndpointType
@@ -28,7 +28,7 @@ def handle(node: Node, request: DescribeClusterRequest, ctx: RequestContext) -> 
         error_message=None,
         endpoint_type=BROKER_ENDPOINTS,
         cluster_id=node.cluster_id,
-        controller_id=node.controller_id(),
+        controller_id=controller_of(node),
         brokers=[
             _Broker(version=version, broker_id=e.id, host=e.host, port=e.port, rack=e.rack, is_fenced=False)
             for e in node.nodes(ctx.listener)

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import ErrorAnswer
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaError,
@@ -27,6 +28,12 @@ def error_alone(response: type[Any], **fields: Any) -> ErrorAnswer:
         return response(version=version, error_code=error.code, **(text | fields))
 
     return fail
+
+
+def controller_of(node: Node) -> int:
+    """As Metadata and DescribeCluster name it: -1 while none is known."""
+    controller = node.controller_id()
+    return -1 if controller is None else controller
 
 
 def code_of(error: KafkaError | None) -> int:

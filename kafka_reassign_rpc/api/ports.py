@@ -332,8 +332,8 @@ class Node(MovesNode, Protocol):
     def announced_versions(self) -> Versions:
         """What ApiVersions shows, in the order of the keys: a part of the versions that this node serves."""
 
-    def controller_id(self) -> int:
-        """-1 while none is known."""
+    def controller_id(self) -> int | None:
+        """None while none is known."""
 
     def is_privileged(self, listener: str) -> bool:
         """Whether brokers come by this listener: there they may forward what clients have asked them."""

@@ -264,7 +264,7 @@ def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts],
 
     async def read(facts: Facts) -> Any:
         owner = facts.state.controller.owner
-        places = () if owner is None else facts.servers.get(owner.id, ())
+        places = () if owner is None or owner.id is None else facts.servers.get(owner.id, ())
         fitting = [f"{one.host}:{one.port}" for one in places if one.security_protocol == protocol]
         limit_ms = int(seconds * 1000)
         limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}

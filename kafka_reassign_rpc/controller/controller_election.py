@@ -33,10 +33,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 log = logging.getLogger(__name__)
 
 
-UNKNOWN = -1
-"""The broker id if no controller is known."""
-
-
 class Takeover(StrEnum):
     """When a server becomes the controller.
 
@@ -68,15 +64,16 @@ class Leadership(NamedTuple):
 
 
 class ControllerOwner(NamedTuple):
-    """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.
+    """The owner of `/controller`: its broker id, its endpoints if it is a server of ours, its session.
 
+    id           None if its content cannot be read
     session      0 if the znode is persistent: it goes with no session
     since_ms     when it was elected, by its own clock; None if it does not say
     problem      why its content cannot be read; empty if it can
     kraft_epoch  of the KRaft controller that owns it during a migration; else None
     """
 
-    id: int
+    id: int | None
     endpoints: tuple[Endpoint, ...]
     session: int
     version: int
@@ -108,7 +105,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
     try:
         found = znode_contents.decode_controller(data)
     except BadZnode as error:
-        return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version, problem=error.reason)
+        return ControllerOwner(None, (), stat.ephemeral_owner, stat.version, problem=error.reason)
     since = whole_number(found.timestamp, 0, znode_contents.LAST_MS)
     return ControllerOwner(
         found.brokerid,

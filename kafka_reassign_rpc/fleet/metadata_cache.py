@@ -40,7 +40,7 @@ class MetadataCache:
     """`received` is False until the first UpdateMetadata."""
 
     def __init__(self) -> None:
-        self.controller_id = -1
+        self.controller_id: int | None = None
         self.brokers: dict[int, AliveBroker] = {}
         self.topics: dict[str, Topic] = {}
         self.received = False
@@ -54,7 +54,7 @@ class MetadataCache:
         return self._names.get(topic_id)
 
     def update_brokers(self, request: UpdateMetadataRequest) -> None:
-        self.controller_id = request.controller_id
+        self.controller_id = None if request.controller_id < 0 else request.controller_id
         self.brokers = {broker.id: _alive(broker) for broker in request.live_brokers}
         self.received = True
 

@@ -173,7 +173,7 @@ class SimulatedBroker:
 
     async def shut_down(self) -> None:
         """The listener still serves meanwhile."""
-        if self._cache.controller_id >= 0 and self.broker_epoch >= 0:
+        if self._cache.controller_id is not None and self.broker_epoch >= 0:
             await controlled_shutdown(self._link, self._epochs)
 
     async def close(self) -> None:
@@ -235,8 +235,8 @@ class SimulatedBroker:
 
     def _find_controller(self) -> tuple[int, Endpoint] | None:
         controller = self._cache.controller_id
-        endpoint = self._cache.endpoint(controller, LISTENER)
-        return None if endpoint is None else (controller, endpoint)
+        endpoint = None if controller is None else self._cache.endpoint(controller, LISTENER)
+        return None if controller is None or endpoint is None else (controller, endpoint)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -359,7 +359,7 @@ class SimulatedBroker:
     def announced_versions(self) -> Versions:
         return advertised(self.apis)
 
-    def controller_id(self) -> int:
+    def controller_id(self) -> int | None:
         return self._cache.controller_id
 
     def is_privileged(self, listener: str) -> bool:

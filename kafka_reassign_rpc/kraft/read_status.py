@@ -26,21 +26,24 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 SILENT_MS = 15_000
 """Nobody leads who has written nothing for so long: a heartbeat comes every third of state.log.lead.ms."""
 NOBODY_LEADS = "no server leads: the state log has had no sign of life for {:.0f} s"
+NOBODY_HAS_LED = "no server leads: the state log is empty"
 HINT = "this is what the state log has; `kafka-reassign status` asks the servers, which know progress and events, too"
 
 
 class Replayed(NamedTuple):
-    """server    who led last, by its name; "": nobody
-    term      the offset of its claim, -1: there is none
+    """server    who led last, by its name; "": no server
+    term      the offset of its claim
     since_ms  when it claimed the log
     heard_ms  when it wrote last, by the brokers' clocks
+
+    None where the log is empty.
     """
 
     intents: Intents
     server: str = ""
-    term: int = -1
-    since_ms: int = -1
-    heard_ms: int = -1
+    term: int | None = None
+    since_ms: int | None = None
+    heard_ms: int | None = None
 
 
 class Standing(NamedTuple):
@@ -78,7 +81,7 @@ async def replay(log: StateLog) -> Replayed:
             if not isinstance(record, LogRecord):
                 continue
             intents, leader = await after(found.intents, record)
-            term, since = record.term.claim_offset, record.timestamp_ms if found.since_ms < 0 else found.since_ms
+            term, since = record.term.claim_offset, record.timestamp_ms if found.since_ms is None else found.since_ms
             if record.kind is Kind.CLAIM:
                 leader, since = claimant(record), record.timestamp_ms
             server = found.server if leader is None else leader.name
@@ -95,8 +98,9 @@ async def stand(settings: ClientSettings, configs: Mapping[str, Any]) -> Standin
 
 
 def leader_of(found: Replayed, now: int) -> ServerName | None:
-    """None: nobody leads."""
-    return ServerName.of(found.server) if now - found.heard_ms < SILENT_MS else None
+    """None: no server leads."""
+    is_heard = found.heard_ms is not None and now - found.heard_ms < SILENT_MS
+    return ServerName.of(found.server) if is_heard else None
 
 
 async def cluster_of(standing: Standing) -> Cluster:
@@ -108,8 +112,8 @@ async def status(standing: Standing) -> ClusterStatus:
     now, found = now_ms(), standing.replayed
     leader, cluster = leader_of(found, now), await cluster_of(standing)
     if leader is None:
-        silent_s = (now - found.heard_ms) / 1000
-        parts = parts_of(cluster, standing.cluster_id, ControllerView(), "", NOBODY_LEADS.format(silent_s))
+        silent = NOBODY_HAS_LED if found.heard_ms is None else NOBODY_LEADS.format((now - found.heard_ms) / 1000)
+        parts = parts_of(cluster, standing.cluster_id, ControllerView(), "", silent)
         return ClusterStatus(None, parts, None, HINT)
     controller = ControllerStatus(leader.id, SERVER, (str(leader.at),), found.term, found.since_ms)
     view = ControllerView(leader.id, found.term, found.since_ms)

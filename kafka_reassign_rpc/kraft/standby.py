@@ -43,7 +43,7 @@ class Standby:
         self.intents = Intents()
         self.heard_at = float("-inf")
         """When a server was heard to lead, by the event loop's clock."""
-        self._claim = -1
+        self._claim: int | None = None
         """The offset of the last one."""
         self._read = asyncio.Event()
         self.on_leader: Callable[[], None] = lambda: None
@@ -68,12 +68,12 @@ class Standby:
             await asyncio.wait([following])
 
     async def _has_read(self, term: Term) -> None:
-        while self._claim < term.claim_offset:
+        while self._claim is None or self._claim < term.claim_offset:
             self._read.clear()
             await self._read.wait()
 
     async def _follow(self) -> None:
-        self.intents, self._claim = Intents(), -1
+        self.intents, self._claim = Intents(), None
         begun = await self._end()
         async for record in self._log.follow():
             if record.kind is Kind.CLAIM:

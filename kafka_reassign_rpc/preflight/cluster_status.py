@@ -13,9 +13,9 @@ an unknown one."""
 
 
 class ControllerStatus(NamedTuple):
-    """`epoch` and `since_ms` (ms since 1970) are None where they cannot be found out."""
+    """`id`, `epoch` and `since_ms` (ms since 1970) are None where they cannot be found out."""
 
-    id: int
+    id: int | None
     kind: str
     at: tuple[str, ...]
     epoch: int | None
@@ -56,7 +56,7 @@ def notes(status: ClusterStatus) -> list[str]:
 def controller_line(controller: ControllerStatus | None) -> str:
     if controller is None:
         return "controller: none"
-    if controller.id < 0:
+    if controller.id is None:
         return "controller: unknown, since /controller cannot be understood; `kafka-reassign-rpc check` says what to do"
     place = f" at {', '.join(controller.at)}" if controller.at else ""
     kind = "" if controller.kind == UNKNOWN_KIND else f"{controller.kind} "

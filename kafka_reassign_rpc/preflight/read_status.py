@@ -13,7 +13,6 @@ from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
@@ -81,7 +80,7 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
         controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
         view = ServerView(None, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
         return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
-    owner = None if now.owner is None else known(now.owner.id)
+    owner = None if now.owner is None else now.owner.id
     is_empty = not cluster.brokers and not cluster.topics
     of_owner = "watch" if owner in cluster.brokers else "controller"  # a stock controller does not know our rules
     role, reason = (of_owner, "") if owner is not None else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)

@@ -54,6 +54,8 @@ def test_kr_11_of_a_fit_cluster_all_is_well_and_moves_of_others_are_counted_apar
     assert "1 move of others is in flight (t-1)" in found["moves"][1]
     silent = levels(FIT._replace(log=read(NOW - SILENT_MS)))
     assert "no server leads" in silent["state-log"][1]
+    empty = levels(FIT._replace(log=Replayed(Intents())))
+    assert empty["state-log"] == (Level.OK, "it can be read: no server leads, 0 moves in flight, 0 waiting")
 
 
 @pytest.mark.parametrize(

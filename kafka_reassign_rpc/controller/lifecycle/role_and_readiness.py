@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
@@ -11,7 +10,6 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.state.broker import Broker
-from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.support.product_version import product_version
@@ -21,7 +19,7 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 class Role(NamedTuple):
     role: str
     reason: str
-    controller: int
+    controller: int | None
 
 
 class ServerState:
@@ -57,7 +55,7 @@ class ServerState:
             return Role("", "the ACLs are not loaded yet: only super users are admitted", controller)
         if is_controller:
             return Role("controller", "", controller)
-        if controller != controller_election.UNKNOWN:
+        if controller is not None:
             return Role("standby", "", controller)
         return Role("", "no controller is known: an election or a controller failover is under way", controller)
 
@@ -71,10 +69,10 @@ class ServerState:
             role=role,
             reason=reason,
             controller=ControllerView(
-                known(controller),
+                controller,
                 None if term is None else service.epoch,
                 standby.controller_since() if term is None else service.since_ms,
-                self.pages.get(controller),
+                None if controller is None else self.pages.get(controller),
             ),
             brokers=standby.brokers if term is None else term.cluster.brokers,
             term=term,

@@ -91,7 +91,8 @@ class ServedStatus:
 
     async def _of_controller(self) -> Status | None:
         """None where the controller is no server of this product, or does not answer."""
-        log_of = (await self._readers()).get(self._state.role().controller)
+        controller = self._state.role().controller
+        log_of = None if controller is None else (await self._readers()).get(controller)
         return await log_of.status() if isinstance(log_of, _ServerLog) else None
 
     async def _readers(self) -> Mapping[int, EventReader]:

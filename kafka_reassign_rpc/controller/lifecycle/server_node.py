@@ -70,7 +70,8 @@ class ServerNode:
         self._announced: tuple[tuple[int, bool], Versions] | None = None
 
     def announced_versions(self) -> Versions:
-        stock_controls = self.controller_id() in self._survey.brokers
+        controller = self.controller_id()
+        stock_controls = controller is not None and controller in self._survey.brokers
         known = self._survey.revision, stock_controls
         if self._announced is None or self._announced[0] != known:
             sent_to_us = SENT_TO_SERVERS if stock_controls else SENT_TO_CONTROLLER
@@ -118,7 +119,7 @@ class ServerNode:
     async def accept_defaults(self, change: DefaultsChange) -> None:
         await self._judge.accept(change)
 
-    def controller_id(self) -> int:
+    def controller_id(self) -> int | None:
         return self.node_id if self.controller.is_active() else self._standby.named_to_clients()
 
     def is_privileged(self, listener: str) -> bool:

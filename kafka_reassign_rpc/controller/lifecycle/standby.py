@@ -67,23 +67,23 @@ class Standby:
     def forget(self) -> None:
         self._owner = None
 
-    def controller_id(self) -> int:
-        return controller_election.UNKNOWN if self._owner is None else self._owner.id
+    def controller_id(self) -> int | None:
+        return None if self._owner is None else self._owner.id
 
-    def named_to_clients(self) -> int:
+    def named_to_clients(self) -> int | None:
         """In place of a KRaft controller, which clients cannot reach, it is a live broker, as brokers name one
         (KafkaApis, getRandomAliveBrokerId): that forwards what it is asked."""
         if self._owner is None or self._owner.kraft_epoch is None:
             return self.controller_id()
-        return random.choice([*self.brokers] or [controller_election.UNKNOWN])  # noqa: S311 (no secret)
+        return random.choice([*self.brokers] or [None])  # noqa: S311 (no secret)
 
     def controller_since(self) -> int | None:
-        """In ms; -1 if unknown."""
+        """In ms; None if unknown."""
         return None if self._owner is None else self._owner.since_ms
 
     def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
         """The controller if it is a server of this product: then no broker has its id."""
-        if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
+        if self._owner is None or self._owner.id is None or self._owner.id in self.brokers or not self._owner.endpoints:
             return ()
         chosen = endpoint_for(self._owner.endpoints, listener, security_protocol)
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)

@@ -76,7 +76,7 @@ class LeaderCalls:
         self.topic = topic
         self.topic_id = topic_id
         self._leader: _Leader | None = None
-        self._former = -1
+        self._former: int | None = None
         """The leader about which there was doubt last."""
         self._newest = -1
         """The latest epoch of a leader that is known."""
