@@ -70,7 +70,7 @@ class PartitionReassignment:
     """A move in flight as KIP-455 lists it, or a move that waits in the queue (KIP-236).
 
     replicas        in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
-    id              the identity of the move (KIP-240); -1: the server gives none, or the move waits
+    id              the identity of the move (KIP-240); None: the server gives none, or the move waits
     state           MOVING or WAITING
     route           how the move came: rpc, batch, queue, request or heal; rpc on stock Kafka, which does not say it
     reason          what the move is for, as the client that started it says

@@ -7,6 +7,7 @@ It remembers nothing itself: killed at any point, a server takes over, or the ne
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -50,6 +51,28 @@ LOOK_S = 0.5
 NOTHING_LEFT = "Nothing of kafka-reassign-rpc is left in this cluster."
 WAITS = "waits until they end; --hand-over leaves them to the cluster, without throttles of leases"
 SERVERS = "stop all servers, and keep them stopped: one that runs takes the lead again"
+
+
+class What(StrEnum):
+    """What of ours may be left in a cluster."""
+
+    QUEUE = "queue"
+    MOVES = "moves"
+    LEASES = "leases"
+    SETTINGS = "settings"
+    EVENTS = "events"
+
+
+ENDING = (What.QUEUE, What.MOVES, What.LEASES)
+"""In this order: these end while this command leads. Then settings are taken back; events stay with the topic."""
+
+
+class Left(NamedTuple):
+    what: What
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.text}"
 
 
 class Cluster(NamedTuple):
@@ -102,25 +125,26 @@ def _show(found: Replayed, choices: Choices, *, delete_topic: bool) -> None:
     leader = read_status.leader_of(found, now_ms())
     if leader is not None:
         choices.say(f"  servers: {leader} leads: {SERVERS}")
-    for line in what_is_left(found.intents):
-        choices.say(f"  {line}")
+    for one in what_is_left(found.intents):
+        choices.say(f"  {one}")
     kept = "" if delete_topic else ", which stays: --delete-topic takes it away"
     choices.say(f"  topic: the state log {TOPIC}{kept}")
 
 
-def what_is_left(intents: Intents) -> Iterator[str]:
+def what_is_left(intents: Intents) -> Iterator[Left]:
     waiting, moving = waiting_moves(intents), partition_names(intents.moves)
     if waiting:
-        yield f"queue: {counted(len(waiting), 'move')} that {agreeing(len(waiting), 'wait')} for a turn"
+        yield Left(What.QUEUE, f"{counted(len(waiting), 'move')} that {agreeing(len(waiting), 'wait')} for a turn")
     if moving:
-        yield f"moves: {counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)})"
+        are = f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')}"
+        yield Left(What.MOVES, f"{are} moving ({some(moving)})")
     if intents.memories:
         names = some(sorted(f"{one.kind}/{one.name}" for one in intents.memories))
-        yield f"leases: throttles have changed configs of {names}"
+        yield Left(What.LEASES, f"throttles have changed configs of {names}")
     if intents.set_now:
-        yield f"settings: {some(sorted(intents.set_now))} of all servers"
+        yield Left(What.SETTINGS, f"{some(sorted(intents.set_now))} of all servers")
     if intents.outcomes:
-        yield f"events: {counted(len(intents.outcomes), 'outcome')} of moves that no event log may have"
+        yield Left(What.EVENTS, f"{counted(len(intents.outcomes), 'outcome')} of moves that no event log may have")
 
 
 def waiting_moves(intents: Intents) -> dict[StoredName, WaitingMove]:
@@ -245,17 +269,17 @@ async def _withdraw(term: MovesTerm, choices: Choices, intents: Intents) -> None
 
 async def _until_empty(serving: "asyncio.Task[str]", choices: Choices, intents: Intents) -> None:
     """Raises Stopped."""
-    loop, said = asyncio.get_running_loop(), ""
+    loop, said = asyncio.get_running_loop(), None
     deadline = None if choices.wait_s is None else loop.time() + choices.wait_s
     while not serving.done():
-        left = [line for line in what_is_left(intents) if not line.startswith(("settings:", "events:"))]
-        if not left:
+        first = next((one for one in what_is_left(intents) if one.what in ENDING), None)
+        if first is None:
             return
-        if (now := left[0].partition(":")[0]) != said:
-            said = now
-            choices.say(f"{left[0]}: {WAITS if now == 'moves' else 'they are taken back'}")
+        if first.what is not said:
+            said = first.what
+            choices.say(f"{first}: {WAITS if first.what is What.MOVES else 'they are taken back'}")
         if deadline is not None and loop.time() >= deadline:
-            raise Stopped(f"{left[0]}; servers go on with it, or run this command again")
+            raise Stopped(f"{first}; servers go on with it, or run this command again")
         await asyncio.wait([serving], timeout=LOOK_S)
 
 

@@ -99,4 +99,4 @@ def test_kr_11_what_leave_keeps_in_front_of_kraft_is_what_import_takes_in() -> N
 
 def test_kr_11_nothing_is_left_of_empty_intents() -> None:
     assert list(what_is_left(Intents())) == []
-    assert [line.partition(":")[0] for line in what_is_left(read().intents)] == ["moves"]
+    assert [str(one) for one in what_is_left(read().intents)] == ["moves: 1 partition is moving (t-0)"]
