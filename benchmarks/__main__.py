@@ -43,9 +43,10 @@ from benchmarks import (
 )
 from benchmarks.results import PAGE, ROOT, document, written
 from benchmarks.tables import recorded
+from kafka_reassign_rpc.embedded_kraft import JarsUnavailable
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock import kraft
-from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
+from tests.stock.jars import BROKER_VERSION, jars
 
 _ZOOKEEPER_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 """ZooKeeper runs for minutes here, so it may compile everything, as a real one does."""

@@ -1,47 +1,57 @@
-"""The directories of a node in KRaft mode, as `kafka-storage.sh format` makes them.
+"""The directories of a node, as `kafka-storage.sh format` makes them.
 
-The tool is a JVM of its own: in each process of the tests it runs for the first node of a kind. The metadata that it
-leaves do not name the node, so later nodes get a copy, and an identity of their own.
+The tool is a JVM of its own: in each process it runs for the first node of a kind. The metadata that it leaves do not
+name the node, so later nodes get a copy, and an identity of their own.
 """
 
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 
-from .node_jvm import java
-
 _META = "meta.properties"
 _lock = Lock()
 _left: dict[tuple[str, str, int, bool], list[dict[str, bytes]]] = {}
 """By version, roles, number of log dirs, and whether metadata have a dir of their own: for each dir what the tool has
-left there beside `meta.properties`."""
+left there besides `meta.properties`."""
 
 
 def are_formatted(properties: Mapping[str, str]) -> bool:
     return all((folder / _META).exists() for folder in _folders(properties))
 
 
-def write(version: str, jvm: Sequence[str], cluster_id: str, config: Path, properties: Mapping[str, str]) -> None:
-    """`config`: the file with these properties. Blocks."""
+def write(
+    version: str,
+    run_java: Callable[[list[str]], object],
+    cluster_id: str,
+    config: Path,
+    properties: Mapping[str, str],
+) -> None:
+    """`config`: the file with these properties. `run_java` runs a class of Kafka with arguments, and raises what ends
+    this. Blocks."""
     folders = _folders(properties)
     kind = version, properties["process.roles"], len(folders), "metadata.log.dir" in properties
     with _lock:
         if kind not in _left:
-            tool = [*java(version, jvm), "kafka.tools.StorageTool", "format"]
-            what = [f"--cluster-id={cluster_id}", "-c", str(config)]  # one of ZooKeeper mode may begin with "-"
-            subprocess.run([*tool, *what], check=True, stdout=subprocess.DEVNULL)
+            # an id of ZooKeeper mode may begin with "-"
+            run_java(["kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(config)])
             _left[kind] = [_files(folder) for folder in folders]
             return
     for folder, files in zip(folders, _left[kind], strict=True):
-        own = {"version": "1", "cluster.id": cluster_id, "node.id": properties["node.id"], "directory.id": _new_id()}
+        own = {"version": "1", "cluster.id": cluster_id, "node.id": properties["node.id"], "directory.id": new_id()}
         meta = "".join(f"{key}={value}\n" for key, value in own.items()).encode()
         for name, content in {**files, _META: meta}.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
+
+
+def new_id() -> str:
+    """Of a cluster or a directory. Kafka's are never like an option."""
+    while (made := topic_id_text(uuid4())).startswith("-"):
+        """The next one."""
+    return made
 
 
 def _folders(properties: Mapping[str, str]) -> list[Path]:
@@ -54,10 +64,3 @@ def _folders(properties: Mapping[str, str]) -> list[Path]:
 def _files(folder: Path) -> dict[str, bytes]:
     found = (path for path in folder.rglob("*") if path.is_file() and path.name != _META)
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
-
-def _new_id() -> str:
-    """Kafka's are never like an option."""
-    while (made := topic_id_text(uuid4())).startswith("-"):
-        """The next one."""
-    return made

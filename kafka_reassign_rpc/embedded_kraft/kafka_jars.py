@@ -40,23 +40,26 @@ def class_path(directory: Path) -> str:
     found = directory / f"classpath-{KAFKA_VERSION}"
     if (known := _known(found)) is not None:
         return known
-    pom = directory / "pom.xml"
+    pom = directory / f"kafka-{KAFKA_VERSION}.xml"
     pom.write_text(_POM)
-    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:build-classpath"]
-    command += ["-DincludeScope=runtime", f"-Dmdep.outputFile={found}"]
+    run_maven(pom, "dependency:build-classpath", f"-Dmdep.outputFile={found}")
+    return found.read_text().strip()
+
+
+def run_maven(pom: Path, *goal: str) -> None:
+    """`pom` names what it fetches by its own name. Blocks. Raises JarsUnavailable."""
+    command = ["mvn", "-q", "-B", "-f", str(pom), "-DincludeScope=runtime", *goal]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
     except FileNotFoundError:
         raise JarsUnavailable(
-            f"Maven is needed, which fetches the jars of Kafka {KAFKA_VERSION}: install it so that mvn is on the PATH,"
-            f" {_ADVICE}"
+            f"Maven is needed, which fetches the jars of Kafka: install it so that mvn is on the PATH, {_ADVICE}"
         ) from None
     except subprocess.TimeoutExpired:
-        raise JarsUnavailable(f"Maven does not get the jars of Kafka {KAFKA_VERSION} in {LONGEST_S} s") from None
+        raise JarsUnavailable(f"Maven does not get the jars of {pom.stem} in {LONGEST_S} s") from None
     if result.returncode:
         why = next((line for line in result.stdout.splitlines() if line.startswith("[ERROR]")), "it does not say why")
-        raise JarsUnavailable(f"Maven does not get the jars of Kafka {KAFKA_VERSION}, {_ADVICE}: {why}")
-    return found.read_text().strip()
+        raise JarsUnavailable(f"Maven does not get the jars of {pom.stem}, {_ADVICE}: {why}")
 
 
 def _known(found: Path) -> str | None:

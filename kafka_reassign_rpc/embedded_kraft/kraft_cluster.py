@@ -3,29 +3,25 @@
 import asyncio
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
-from uuid import uuid4
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
-from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import class_path
+from kafka_reassign_rpc.embedded_kraft import formatted_dirs, node_properties
+from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, class_path
 from kafka_reassign_rpc.embedded_kraft.kept_ports import kept_ports
+from kafka_reassign_rpc.embedded_kraft.node_properties import HOST
 from kafka_reassign_rpc.embedded_zookeeper.child_process import InUse, locked, tied_to_us
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, find_java
 
 NODES = (1, 2, 3)
 RACKS = "abc"
-HOST = "127.0.0.1"
 HEAP_MB = 256
 START_S, STOP_S, LOOK_S = 180.0, 15.0, 0.5
 SETTINGS: Mapping[str, str] = {
-    "process.roles": "broker,controller",
-    "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "false",
     "controlled.shutdown.enable": "false",  # all nodes end at once, so nobody takes over
     "transaction.state.log.num.partitions": "5",
@@ -33,7 +29,7 @@ SETTINGS: Mapping[str, str] = {
     "log.index.size.max.bytes": "1048576",
     "log.cleaner.dedupe.buffer.size": "4194304",
 }
-"""Beside Kafka's defaults: it starts quickly, and ends at once."""
+"""Besides Kafka's defaults: it starts quickly, and ends at once."""
 _LOG4J = """status = off
 appender.stderr.type = Console
 appender.stderr.name = stderr
@@ -83,7 +79,8 @@ class EmbeddedKRaft:
         self._take_lock()
         try:
             java, jars = await asyncio.to_thread(lambda: (find_java(), class_path(self.data_dir)))
-            await asyncio.gather(*(self._format(node, java, jars) for node in NODES))
+            for node in NODES:
+                await asyncio.to_thread(self._format, node, java, jars)
             for node in NODES:
                 self._processes[node] = self._child(node, java, jars, "kafka.Kafka", str(self._config(node)))
             async with asyncio.timeout(START_S):
@@ -125,33 +122,35 @@ class EmbeddedKRaft:
                 last = self._log(node).read_text(errors="replace").strip().splitlines()[-1:]
                 raise KRaftFailed(f"broker {node} has ended: {''.join(last)[:300]} (see {self._log(node)})")
 
-    async def _format(self, node: int, java: str, jars: str) -> None:
+    def _format(self, node: int, java: str, jars: str) -> None:
+        """Blocks."""
         folder = self._folder(node)
         folder.mkdir(exist_ok=True)
-        self._config(node).write_text("".join(f"{name}={value}\n" for name, value in self._properties(node)))
+        properties = self._properties(node)
+        self._config(node).write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         (folder / "log4j2.properties").write_text(_LOG4J)
-        if (folder / "data" / "meta.properties").exists():
-            return
-        arguments = ("format", f"--cluster-id={self._cluster_id()}", "-c", str(self._config(node)))
-        process = self._child(node, java, jars, "kafka.tools.StorageTool", *arguments)
-        if await asyncio.to_thread(process.wait):
-            raise KRaftFailed(f"the data of broker {node} cannot be prepared: see {self._log(node)}")
 
-    def _properties(self, node: int) -> Iterator[tuple[str, str]]:
-        voters = ",".join(f"{one}@{HOST}:{port}" for one, port in self._of_controllers.items())
-        listeners = f"PLAINTEXT://{HOST}:{self._ports[node]},CONTROLLER://{HOST}:{self._of_controllers[node]}"
-        yield from SETTINGS.items()
-        yield "node.id", str(node)
-        yield "broker.rack", RACKS[node - 1]
-        yield "controller.quorum.voters", voters
-        yield "listeners", listeners
-        yield "log.dirs", str(self._folder(node) / "data")
+        def run_java(command: list[str]) -> None:
+            if self._child(node, java, jars, *command).wait():
+                raise KRaftFailed(f"the data of broker {node} cannot be prepared: see {self._log(node)}")
+
+        if not formatted_dirs.are_formatted(properties):
+            formatted_dirs.write(KAFKA_VERSION, run_java, self._cluster_id(), self._config(node), properties)
+
+    def _properties(self, node: int) -> dict[str, str]:
+        return {
+            **SETTINGS,
+            **node_properties.of_quorum(self._of_controllers),
+            **node_properties.of_node(node, self._ports[node], self._of_controllers[node]),
+            "broker.rack": RACKS[node - 1],
+            "log.dirs": str(self._folder(node) / "data"),
+        }
 
     def _cluster_id(self) -> str:
         """The same for all nodes, and at every start."""
         file = self.data_dir / "cluster.id"
         if not file.exists():
-            file.write_text(topic_id_text(uuid4()))
+            file.write_text(formatted_dirs.new_id())
         return file.read_text().strip()
 
     def _child(self, node: int, java: str, jars: str, *command: str) -> subprocess.Popen[bytes]:

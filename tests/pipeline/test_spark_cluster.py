@@ -11,6 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.embedded_kraft import JarsUnavailable
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, store_path
 from tests.conftest import run
 from tests.jvm import QUICK
@@ -18,7 +19,7 @@ from tests.pipeline.s3 import BUCKET, S3, in_environment, s3_endpoint
 from tests.pipeline.spark_cluster import MEMORY_MB, PYTHON, ROOT, SparkCluster, can_unshare, spark_cluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import random_cluster
-from tests.stock.jars import JarsUnavailable, s3_jars
+from tests.stock.jars import s3_jars
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(3600)]

@@ -5,7 +5,6 @@ cluster    brokers 3.9.1 in ZooKeeper mode, each of which can be killed, frozen,
 kraft      nodes in KRaft mode: 4.1.0, or another release
 own_brokers    why a file starts brokers of its own
 loaded_classes, class_archives    what halves the start of a node and of a tool
-formatted_dirs    the directories of nodes in KRaft mode
 tools      the stock tools, run inside one long-lived JVM (ToolDriver.java) per version
 capture    a proxy that records frames; `python -m tests.stock.golden` writes the golden frames
 """

@@ -11,13 +11,14 @@ in it, so a half-finished copy or a changed pom is resolved again.
 import fcntl
 import hashlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from kafka_reassign_rpc.embedded_kraft.kafka_jars import JarsUnavailable, run_maven
 
 BROKER_VERSION = "3.9.1"
 """The last line of Kafka that runs on ZooKeeper."""
@@ -31,10 +32,6 @@ EACH_TOOL = (TOOL_VERSIONS[0], *(pytest.param(version, marks=pytest.mark.gate) f
 _POMS = Path(__file__).parent / "poms"
 CACHE = (Path(__file__).parents[2] / ".jars").resolve()
 _DONE = ".pom-digest"
-
-
-class JarsUnavailable(Exception):
-    """Maven is missing or cannot resolve Kafka's jars; the message is Maven's last lines."""
 
 
 def jars(version: str) -> Path:
@@ -64,7 +61,7 @@ def _jars_of(pom: Path, version: str) -> Path:
     with locked(CACHE / f"{version}.lock"):
         if not _holds(target, digest):
             shutil.rmtree(target, ignore_errors=True)
-            _resolve(pom, target)
+            run_maven(pom, "dependency:copy-dependencies", f"-DoutputDirectory={target}")
             (target / _DONE).write_text(digest)
     return target
 
@@ -85,17 +82,6 @@ def require(version: str) -> None:
 def _holds(target: Path, digest: str) -> bool:
     done = target / _DONE
     return done.exists() and done.read_text() == digest
-
-
-def _resolve(pom: Path, target: Path) -> None:
-    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
-    command += ["-DincludeScope=runtime", f"-DoutputDirectory={target}"]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise JarsUnavailable(str(error)) from error
-    if result.returncode:
-        raise JarsUnavailable("\n".join(result.stdout.splitlines()[-5:]))
 
 
 @contextmanager

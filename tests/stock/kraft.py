@@ -3,13 +3,16 @@ and controllers of 3.9.1, to which a cluster migrates.
 """
 
 import asyncio
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
+from kafka_reassign_rpc.embedded_kraft import formatted_dirs, node_properties
 from tests.waiting import eventually
 
-from . import formatted_dirs, loaded_classes
+from . import loaded_classes
 from .cluster import DEFAULTS
 from .jars import BROKER_VERSION
 from .node_jvm import JVM, STARTED, java
@@ -57,8 +60,9 @@ class KRaftNode(LoggedProcess):
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         jvm = (*self._jvm, *await loaded_classes.of_nodes(self.version, is_kraft=True))
         if not formatted_dirs.are_formatted(self.properties):
+            run_java = partial(_run_java, self.version, jvm)
             await asyncio.to_thread(
-                formatted_dirs.write, self.version, jvm, self.cluster_id, self._config, self.properties
+                formatted_dirs.write, self.version, run_java, self.cluster_id, self._config, self.properties
             )
         self.launch([*java(self.version, (*jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
@@ -74,15 +78,11 @@ class MigratingController(KRaftNode):
         self.cluster_id = cluster_id
         self.of_brokers: Mapping[str, str] = {
             "zookeeper.metadata.migration.enable": "true",
-            "controller.quorum.voters": f"{node_id}@127.0.0.1:{port}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            **node_properties.of_quorum({node_id: port}),
         }
         """What a broker needs as well when it is restarted for the migration."""
         own = {
-            "process.roles": "controller",
-            "node.id": str(node_id),
-            "listeners": f"CONTROLLER://127.0.0.1:{port}",
+            **node_properties.of_node(node_id, None, port),
             "zookeeper.connect": zookeeper,
             "zookeeper.session.timeout.ms": DEFAULTS["zookeeper.session.timeout.ms"],
         }
@@ -118,26 +118,16 @@ def kraft_cluster(
     all_ports = kept_ports(len(ids) + len(controllers))
     ports, voters = all_ports[: len(ids)], dict(zip(controllers, all_ports[len(ids) :], strict=True))
     common = {key: value for key, value in DEFAULTS.items() if not key.startswith("zookeeper.")}
-    common |= {
-        "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in voters.items()),
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    }
-    nodes = []
-    for voter, port in voters.items():
-        if voter not in ids:
-            own = {"process.roles": "controller", "listeners": f"CONTROLLER://127.0.0.1:{port}", "node.id": str(voter)}
-            own |= (per_node or {}).get(voter, {})
-            nodes.append(KRaftNode(voter, port, directory / str(voter), {**common, **own}, jvm, version))
-    for node_id, port in zip(ids, ports, strict=True):
-        listeners = f"PLAINTEXT://127.0.0.1:{port}"
-        if node_id in voters:
-            own = {
-                "process.roles": "broker,controller",
-                "listeners": f"{listeners},CONTROLLER://127.0.0.1:{voters[node_id]}",
-            }
-        else:
-            own = {"process.roles": "broker", "listeners": listeners}
-        own |= {"node.id": str(node_id), **(per_node or {}).get(node_id, {})}
-        nodes.append(KRaftNode(node_id, port, directory / str(node_id), {**common, **own}, jvm, version))
-    return nodes
+    common |= node_properties.of_quorum(voters)
+    brokers = dict(zip(ids, ports, strict=True))
+
+    def node(id_: int, port: int) -> KRaftNode:
+        own = node_properties.of_node(id_, brokers.get(id_), voters.get(id_)) | dict((per_node or {}).get(id_, {}))
+        return KRaftNode(id_, port, directory / str(id_), {**common, **own}, jvm, version)
+
+    of_controllers_alone = {id_: port for id_, port in voters.items() if id_ not in brokers}
+    return [node(id_, port) for id_, port in (of_controllers_alone | brokers).items()]
+
+
+def _run_java(version: str, jvm: Sequence[str], command: Sequence[str]) -> None:
+    subprocess.run([*java(version, jvm), *command], check=True, stdout=subprocess.DEVNULL)
