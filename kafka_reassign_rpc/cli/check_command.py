@@ -19,7 +19,7 @@ from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.cli.zookeeper_access import given
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
-from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
+from kafka_reassign_rpc.preflight import departure_findings, findings, own_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft
 from kafka_reassign_rpc.preflight.check_departure import check_departure
@@ -135,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         question = findings.TO_CONTROL
         found = [
-            *secret_file_findings.findings(secret_files(values)),
+            *own_file_findings.of_secret_files(secret_files(values)),
             *asyncio.run(check(config, seconds, _broker_logins(values))),
         ]
     return _shown(arguments, found, question, more)

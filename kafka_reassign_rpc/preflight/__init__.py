@@ -15,10 +15,8 @@ restart_state    what brokers read when they start, as it is now
 restart_findings what of it ends them, or stops a migration (pure)
 settings_findings
                  what follows from the settings that all servers share (pure)
-secret_file_findings
-                 whether others may read the files with the server's secrets
-certificate_findings
-                 whether brokers and clients would take the server's certificates (pure)
+own_file_findings
+                 who may read the server's secrets, and who would take its certificates
 broker_principals
                  the principals with which brokers come to their controller
 cures            the commands that cure what is found, as they can be run (pure)

@@ -13,11 +13,11 @@ from kafka_reassign_rpc.preflight import (
     ask_duplicate_topic_ids,
     authorizer_findings,
     broker_findings,
-    certificate_findings,
     default_config_findings,
     duplicate_topic_id_findings,
     kraft_findings,
     migration_state,
+    own_file_findings,
     read_state,
     restart_findings,
     restart_state,
@@ -166,7 +166,7 @@ async def _check(
         refuses=config.refuses_by_policy,
     )
     own = await asyncio.to_thread(certificates, config, config.advertised or config.listeners)
-    found += certificate_findings.findings(own, now_ms() / 1000)
+    found += own_file_findings.of_certificates(own, now_ms() / 1000)
     found += default_config_findings.findings(state.cluster.broker_configs, answers, warning)
     found += topic_config_findings.findings(state.cluster.topic_configs, answers, warning)
     found += restart_findings.findings(state, restarts, cures, restart_findings.OF_CHECK, warning)

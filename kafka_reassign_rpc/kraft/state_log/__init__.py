@@ -8,7 +8,6 @@ leader_calls    requests to the leader of its only partition
 log_reading     which records count (terms, whole commits). Pure
 log_format      what is in a record, and how a commit is cut into records. Pure
 record_batches  Kafka's record batches. Pure
-crc32c          their checksum. Pure
 silence         when a server takes over. Pure
 log_errors      how it fails
 """

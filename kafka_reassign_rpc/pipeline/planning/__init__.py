@@ -9,7 +9,6 @@ partition_table.py, snapshot_chunks.py, snapshot_survey.py    partitions as colu
 arriving.py           what moves in flight bring to brokers
 chunk_steps.py        a step of a plan on one chunk; moves in start order
 chunk_cells.py        chunks between steps, as Arrow
-within_time.py        leaves out what takes too long
 simulation_figures.py figures of the simulation
 
 The verifier is written from docs/pipeline.md and shares no code with the planner, so that an error of the planner does

@@ -2,12 +2,13 @@
 table of partitions, and the moves.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
@@ -21,7 +22,6 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_no
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, PlanningRounds, SnapshotToPlan
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
@@ -47,14 +47,17 @@ from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, Piec
 from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
-from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
+from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
+from kafka_reassign_rpc.planner.scheduling.time_budget import moves_beyond
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
+from kafka_reassign_rpc.support.human_units import duration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,7 +116,7 @@ def _run(
             _decide(coordinator, rounds, show_status)
             if job.within is not None:
                 show_status("finding what can be done in time")
-                withdraw_beyond(job, coordinator, rounds, job.within)
+                _withdraw_beyond(job, coordinator, rounds, job.within)
                 _decide(coordinator, rounds, show_status)
             show_status("writing moves and batches")
             params = coordinator.round_parameters()
@@ -125,7 +128,7 @@ def _run(
         written = _write(writer, made, job, params.leaving, impact, show_status)
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
-        simulated = estimate(written.copies, job.options.network, caps_of(job), chooses_cap=job.chooses_cap)
+        simulated = estimate(written.copies, job.options.network, _caps_of(job), chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
@@ -256,7 +259,7 @@ def _write(
     figures: list[BatchFigures] = []
     start = 0
     show_status("ordering the moves")
-    moves = in_sooner_order(made.moves, job.options.network, job.limits, caps_of(job), chooses_cap=job.chooses_cap)
+    moves = in_sooner_order(made.moves, job.options.network, job.limits, _caps_of(job), chooses_cap=job.chooses_cap)
     for batch in into_batches(moves, job.limits, job.options.network):
         sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
         figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
@@ -416,3 +419,26 @@ def _rack_figures(listed: list[BrokerFigures]) -> list[RackFigures]:
 
 def _sum(loads: list[LoadFigures]) -> list[float]:
     return [sum(getattr(load, name) for load in loads) for name in Load._fields]
+
+
+def _caps_of(job: PlanJob) -> PlanCaps:
+    return PlanCaps(job.limits.moves_per_broker, job.limits.moves_per_batch)
+
+
+def _withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:
+    """`plan --within`: leaves out what cannot be done in time, what is worth least first. All moves are in memory."""
+    found = rounds.found(coordinator.round_parameters(), job.options.network)
+    moves = coordinator.worth_first([*found.moves])
+    beyond = moves_beyond(moves, job.options.network, seconds, lambda kept: _simulated(job, kept))
+    coordinator.withdraw(beyond, f"there is no time for it within {duration(seconds)} (--within)")
+
+
+def _simulated(job: PlanJob, moves: Sequence[PlannedMove]) -> float:
+    network, copies = job.options.network, CopyTable()
+    ordered = in_start_order(moves, network)
+    sooner = in_sooner_order(iter(ordered), network, job.limits, _caps_of(job), chooses_cap=job.chooses_cap)
+    for batch in into_batches(sooner, job.limits, network):
+        for move in batch.moves:
+            copies.add(move)
+        copies.end_batch()
+    return estimate(copies, network, _caps_of(job), chooses_cap=job.chooses_cap).carried_out.seconds

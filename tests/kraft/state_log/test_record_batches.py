@@ -9,13 +9,13 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.util import calc_crc32c
 
-from kafka_reassign_rpc.kraft.state_log.crc32c import crc32c
 from kafka_reassign_rpc.kraft.state_log.record_batches import (
     BATCH_BYTES,
     RECORD_BYTES,
     BadBatch,
     Record,
     batches,
+    crc32c,
     encode_batch,
     next_sequence,
     records,
