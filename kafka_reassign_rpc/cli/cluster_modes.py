@@ -1,7 +1,18 @@
 """Which mode the cluster of a command is in: --zookeeper-connect, or --bootstrap-server."""
 
+import argparse
+
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.support.connection_flags import bootstrap_server
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, bootstrap_server
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--zookeeper-connect",
+        metavar="HOST:PORT[,…][/CHROOT]",
+        help="the ZooKeeper of the cluster, with its chroot",
+    )
+    add_bootstrap_server(parser, required=False)
 
 
 def in_kraft_mode(zookeeper: str | None, bootstrap: str | None) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_modes import add_cluster, in_kraft_mode
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -26,7 +26,7 @@ from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
+from kafka_reassign_rpc.support.connection_flags import add_command_config
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
@@ -61,12 +61,7 @@ _LONGEST_ANSWER = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--zookeeper-connect",
-        metavar="HOST:PORT[,…][/CHROOT]",
-        help="the ZooKeeper of the cluster, with its chroot",
-    )
-    add_bootstrap_server(parser, required=False)
+    add_cluster(parser)
     parser.add_argument("--export", metavar="FILE", help="keep what a stock controller has no place for in this file")
     parser.add_argument("--yes", action="store_true", help="take every step without asking")
     parser.add_argument(

@@ -11,7 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_modes import add_cluster, in_kraft_mode
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -23,7 +23,7 @@ from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus
 from kafka_reassign_rpc.security.secret_files import readable
-from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
+from kafka_reassign_rpc.support.connection_flags import add_command_config
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ example:    kafka-reassign-rpc status --zookeeper-connect zk1:2181/kafka --json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--zookeeper-connect",
-        metavar="HOST:PORT[,…][/CHROOT]",
-        help="the ZooKeeper of the cluster, with its chroot",
-    )
-    add_bootstrap_server(parser, required=False)
+    add_cluster(parser)
     add_command_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)

@@ -5,8 +5,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -55,7 +54,7 @@ from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.page_address import page_of_server
-from kafka_reassign_rpc.support.parts import Part, Parts, nothing
+from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
 from kafka_reassign_rpc.support.turns import Pace
@@ -97,7 +96,7 @@ class KRaftConfig(msgspec.Struct, frozen=True, kw_only=True):
     common: ServerConfig
 
 
-class KRaftProcess:
+class KRaftProcess(HasParts):
     """`async with KRaftProcess(config) as server: await server.ready()`. Starting raises LogError, and CannotListen."""
 
     def __init__(self, config: KRaftConfig) -> None:
@@ -165,15 +164,6 @@ class KRaftProcess:
         yield Part(self._background.start, self._background.close)
         yield Part(self._listen, self._front.close)
         yield Part(self._begin, self._end)
-
-    async def __aenter__(self) -> Self:
-        await self._parts.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._parts.stop()
 
     async def ready(self) -> None:
         """Returns once a server leads. Raises as `ended`."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +17,19 @@ class Part(NamedTuple):
 
     start: Callable[[], Awaitable[None]]
     stop: Callable[[], Awaitable[None]] = nothing
+
+
+class HasParts:
+    """`async with` starts its parts, and stops them at the end."""
+
+    _parts: "Parts"
+
+    async def __aenter__(self) -> Self:
+        await self._parts.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._parts.stop()
 
 
 class Parts:

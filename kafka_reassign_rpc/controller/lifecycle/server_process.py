@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Collection, Iterator
 from functools import partial
-from types import TracebackType
-from typing import Self
 
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -31,7 +29,7 @@ from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.support.parts import Part, Parts, nothing
+from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.tasks import Background
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -40,8 +38,9 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 POLL_S = 0.02
 
 
-class ControllerProcess:
-    """`async with ControllerProcess(config) as server: await server.ready()`."""
+class ControllerProcess(HasParts):
+    """`async with ControllerProcess(config) as server: await server.ready()`. At the end it gives the controllership
+    back at once; then it answers the requests that have arrived, and disconnects."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
@@ -113,16 +112,6 @@ class ControllerProcess:
         yield Part(lambda: self._listeners.start(self._cluster_id), self._listeners.close)
         yield Part(self._handshakes.start, self._handshakes.close)
         yield Part(self._supervisor.start, self._supervisor.resign)
-
-    async def __aenter__(self) -> Self:
-        await self._parts.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Gives the controllership back at once; then answers the requests that have arrived, and disconnects."""
-        await self._parts.stop()
 
     async def _join_cluster(self) -> None:
         await connect(self._zk, self._config)
