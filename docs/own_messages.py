@@ -6,11 +6,11 @@
 MESSAGES = (
     (
         "No reassignment may be started: …. Cancellations are still possible.",
-        "Somebody has disabled reassignments: `kafka-reassign events --since 1d` says who. `--enable` ends it",
+        "Reassignments were disabled: `kafka-reassign events --since 1d` says who. `--enable` ends it",
     ),
     (
         "The assignment is not the expected one: expected …, found …",
-        "Somebody has moved the partition since the plan or file was made. Plan again, or leave it out",
+        "The partition was moved since the plan or file was made. Plan again, or leave it out",
     ),
     (
         "The replication factor is changed from … to …",

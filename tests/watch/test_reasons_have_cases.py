@@ -107,7 +107,7 @@ CASES = {
 def test_kr_1_each_reason_that_the_code_gives_has_a_row_and_each_row_has_a_case() -> None:
     given = re.findall(r"self\.(_\w+),", inspect.getsource(StallReason.found))
     assert list(CASES) == given
-    table = PAGE.read_text().partition("## Why a move stands still")[2].partition("\n## ")[0]
+    table = PAGE.read_text().partition("## Why a move stalls")[2].partition("\n## ")[0]
     rows = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
     begun = list(dict.fromkeys(case.row for cases in CASES.values() for case in cases))
     assert len(rows) == len(begun)

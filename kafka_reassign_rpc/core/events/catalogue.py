@@ -112,7 +112,7 @@ EVENT_FIELDS = {
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
     "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`;"
     " a principal or client id that is not one plain word is in quotes, with escapes as in JSON",
-    "requested_by": "who had asked for the move that `who` has ended or changed, if that was somebody else",
+    "requested_by": "who had asked for the move that `who` has ended or changed, if that was another",
     "principal": "the principal of the client that asked",
     "client_id": "the client id of the client that asked, if it sends one: it may be anything",
     "address": "the address of the client that asked",
@@ -334,7 +334,7 @@ _TYPES = (
         THROTTLE_SET,
         "INFO",
         ("broker", "bytes", *_WHO, "reason"),
-        "A broker has got a leased rate. With a `reason`, somebody else has changed or deleted the rate: `reason` has"
+        "A broker has got a leased rate. With a `reason`, others have changed or deleted the rate: `reason` has"
         " what was found. Where `who` is the controller, that of leases is back.",
     ),
     EventType(
@@ -378,7 +378,7 @@ _TYPES = (
         CORDON_CORRECTED,
         "INFO",
         ("topic", "partition", *_WHO, "reason", "replicas"),
-        "Somebody else, such as a stock broker by itself, has created a topic or added partitions with replicas on"
+        "Others, such as a stock broker by itself, have created a topic or added partitions with replicas on"
         " cordoned brokers: other brokers get these replicas, before there is a log. It is no move: `moves.done` does"
         " not count it.",
     ),

@@ -205,7 +205,7 @@ CLUSTER_ID = Ending(
 REGISTRATIONS = Ending(
     "registrations", "registrations", "/brokers/ids/NAME", "a name or content that is no registration: `foo`, `{}`",
     "KafkaZkClient.getAllBrokersInCluster", frozenset({Victim.BROKERS, Victim.ELECTION, Victim.MIGRATION}),
-    "no broker starts, and no stock broker becomes controller, while it stands",
+    "no broker starts, and no stock broker becomes controller, while it exists",
     "restart these brokers, or remove what is no broker from /brokers/ids",
 )  # fmt: skip
 INTERNAL_TOPICS = Ending(

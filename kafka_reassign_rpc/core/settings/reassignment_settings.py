@@ -77,7 +77,7 @@ class ReassignmentSettings(msgspec.Struct, frozen=True):
         ServerSetting(
             HOLD_AFTER_ABSENCE,
             long(-1),
-            "Milliseconds of control by somebody else, such as a stock controller, after which a server that becomes"
+            "Milliseconds of control by others, such as a stock controller, after which a server that becomes"
             " the controller holds the moves that wait in the queue: they start only once they are released. After a"
             " KRaft controller it holds them however short that was. -1: only after a KRaft controller.",
             "MS",

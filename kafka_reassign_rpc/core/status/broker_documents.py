@@ -67,7 +67,7 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     leaders: Annotated[int | None, about("partitions that it leads")]
     under_replicated: Annotated[int | None, about("those of them that are under-replicated, as its own metric says")]
     out_of_sync: Annotated[int | None, about("its replicas that are not in the ISR, without those that a move adds")]
-    disk: Annotated[Disk | None, about("null: it has not answered yet. Brokers are asked while somebody looks")]
+    disk: Annotated[Disk | None, about("null: it has not answered yet. Brokers are asked while the page is open")]
     cordoned: Annotated[
         bool | None,
         about(
