@@ -9,8 +9,6 @@ UNSUPPORTED_VERSION = 35
 
 
 class ProtocolError(Exception):
-    closes: ClassVar[bool] = True
-
     def __init__(self, message: str) -> None:
         if type(self) is ProtocolError:
             raise TypeError("ProtocolError is abstract: raise LocalProtocolError or a RemoteProtocolError")
@@ -20,11 +18,11 @@ class ProtocolError(Exception):
 class LocalProtocolError(ProtocolError):
     """A mistake of our own caller. The connection can still be used."""
 
-    closes = False
-
 
 class RemoteProtocolError(ProtocolError):
     """The peer sent bytes that the protocol does not allow."""
+
+    closes: ClassVar[bool] = True
 
 
 class BadFrameSize(RemoteProtocolError):

@@ -278,6 +278,22 @@ def test_sv_6_an_ended_connection_answers_what_has_come_and_takes_nothing_more()
     assert connection.fault is None
 
 
+def test_sv_6_a_connection_is_empty_while_it_is_open_and_owes_no_answer_and_holds_no_bytes() -> None:
+    connection = Connection(SUPPORTED)
+    seen = {"at first": connection.empty}
+    connection.receive(list_request(1)[:5])
+    seen["a part of a request has come"] = connection.empty
+    connection.receive(list_request(1)[5:])
+    seen["a request waits"] = connection.empty
+    request = take_request(connection)
+    seen["it is in work"] = connection.empty
+    connection.answer(request, answer())
+    seen["it is answered"] = connection.empty
+    connection.end()
+    seen["nothing more is taken"] = connection.empty
+    assert [when for when, empty in seen.items() if empty] == ["at first", "it is answered"]
+
+
 def test_sv_6_an_abandoned_connection_forgets_what_waits_and_finishes_what_is_in_work() -> None:
     connection = Connection(SUPPORTED)
     connection.receive(list_request(1) + list_request(2))

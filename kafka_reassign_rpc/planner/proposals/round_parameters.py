@@ -28,7 +28,7 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     low: float
     high: float
     best_gain_per_byte: float
-    inside_racks: bool = False
+    inside_racks: bool
 
 
 class SpreadParameters(msgspec.Struct, frozen=True):
