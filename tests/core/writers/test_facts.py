@@ -148,3 +148,15 @@ def test_sv_10_a_topic_of_the_same_name_that_is_older_is_left_out() -> None:
     made = here()
     changed = learn(made, TopicsFound({TOPIC: Topic(TOPIC, UUID(int=8), {}, 9, created=29)}, {}, {}))
     assert (changed.topics, made.topics[TOPIC].id) == ([], TOPIC_ID)
+
+
+def test_236_13_a_size_that_a_waiting_move_may_have_waited_for_has_the_queue_looked_at() -> None:
+    batch, unqueued = cluster(not_moving(1, 2), not_moving(1, 2)), TopicPartition(TOPIC, 1)
+    batch.batch = BatchZnode({NAME: BatchEntry((3, 4))})
+    for made, name, is_awaited in ((batch, NAME, True), (batch, unqueued, False), (here(), NAME, True)):
+        made.queue.waiting.more = False
+        learn(made, SizesReported({name: 7}))
+        assert (made.soft.sizes, made.queue.waiting.more) == ({name: 7}, is_awaited)
+        made.queue.waiting.more = False
+        learn(made, SizesReported({name: None}))
+        assert (made.soft.sizes, made.queue.waiting.more) == ({}, False)

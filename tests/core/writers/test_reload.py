@@ -11,8 +11,8 @@ from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import receiving
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.writers.topic_writes import put_topic
-from tests.core.build import TOPIC, broker, cluster, moving, not_moving
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic, remove_topic
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, not_moving
 from tests.core.frozen import picture
 
 
@@ -67,6 +67,18 @@ def test_sv_3_a_broker_that_registered_again_is_not_shutting_down_after_a_reload
     read.brokers = {1: broker(1, epoch=999), 2: broker(2, rack="r")}
     taken_over(made, read)
     assert made.soft.shutting_down == {2}
+
+
+def test_hm_2_a_topic_that_cannot_be_read_is_kept_without_a_word_and_one_in_deletion_is_not() -> None:
+    made, read = cluster(not_moving(1, 2)), cluster()
+    put_topic(made, "deleting", TOPIC_ID, {0: not_moving(1, 2)}, version=1, deleting=True)
+    put_topic(made, "gone", TOPIC_ID, {0: not_moving(1, 2)}, version=1)
+    remove_topic(read, TOPIC)
+    read.unreadable = {TOPIC: "garbage", "deleting": "garbage"}
+    taken_over(made, read)
+    former = made.soft.former
+    assert [former.id_of(name) for name in (TOPIC, "gone", "deleting")] == [TOPIC_ID, TOPIC_ID, None]
+    assert [*former.unreported({})] == [("gone", 1)], "with how many partitions"
 
 
 def test_sv_3_until_a_reload_ends_nothing_has_changed() -> None:
