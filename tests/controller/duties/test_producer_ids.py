@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free, is_set_back
+from kafka_reassign_rpc.core.producer_id_blocks import BLOCK
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import decode_producer_id_block
@@ -69,12 +69,3 @@ async def test_sv_4_a_server_leaves_no_empty_block_behind_which_stock_controller
     async with serving(zk_connect):
         data, stat = await zk.get_or_null(path)
         assert (decode_producer_id_block(data), stat.version) == (2 * BLOCK + BLOCK - 1, 3), "two may be given out"
-
-
-def test_sv_4_the_writes_of_the_znode_count_where_it_says_less() -> None:
-    assert [first_free(None, 0), first_free(999, 1), first_free(4999, 1)] == [0, 1000, 5000]
-    assert [first_free(None, 3), first_free(999, 3)] == [3000, 3000]
-    assert [is_set_back(None, 0), is_set_back(1999, 2), is_set_back(1999, 3), is_set_back(1999, 4)] == [
-        *(False, False, False),  # once it is repaired
-        True,
-    ]

@@ -7,6 +7,8 @@ from kafka_reassign_rpc.core.leadership.broker_changes import (
     adapt,
     controlled_shutdown,
     controlled_shutdown_refusal,
+    elect_missing_leader,
+    stops_following,
     with_higher_leader_epoch,
 )
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
@@ -145,3 +147,19 @@ def test_sv_4_nothing_begins_anew_without_a_replica_or_a_leader_on_a_broker() ->
     assert with_higher_leader_epoch(here, TOPIC, 0, 3) == []
     assert with_higher_leader_epoch(here, TOPIC, 1, 1) == []
     assert with_higher_leader_epoch(here, TOPIC, 2, 1) == []
+
+
+def test_sv_4_a_broker_in_controlled_shutdown_first_stops_the_replicas_that_others_have_and_lead() -> None:
+    here = view(not_moving(1, 2), not_moving(2), not_moving(2, 1, leader=NO_LEADER))
+    stopped = [
+        (index, broker) for index in range(4) for broker in (1, 2, 3) if stops_following(here, TOPIC, index, broker)
+    ]
+    assert stopped == [(0, 2), (2, 1), (2, 2)]
+
+
+def test_sv_4_once_unclean_election_is_allowed_only_what_has_no_leader_gets_one() -> None:
+    without = not_moving(1, 2, isr=(1,), leader=NO_LEADER)
+    here = view(without, not_moving(1, 2, isr=(1,)), live=(2,), configs=UNCLEAN)
+    assert made(elect_missing_leader(here, TOPIC, 0)).leader == 2
+    assert elect_missing_leader(here, TOPIC, 1) == []
+    assert elect_missing_leader(here, TOPIC, 2) == []

@@ -16,7 +16,14 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, replicas_sent_again
+from kafka_reassign_rpc.core.leadership.isr_changes import (
+    IsrChange,
+    alter_partition,
+    check_sender,
+    higher_epochs,
+    replicas_sent_again,
+)
+from kafka_reassign_rpc.core.round.changed_by_others import MOST_RAISED
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
@@ -153,3 +160,16 @@ def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_sent_its_replicas_aga
     assert epochs(replace(lagging, leader=NO_LEADER), 1, 2, 3) == []
     assert epochs(Partition((1, 2)), 1, 2) == [], "brokers know nothing of it yet"
     assert replicas_sent_again(view(), TOPIC, 0) == []
+
+
+def test_hm_2_where_a_sender_knows_higher_epochs_than_zookeeper_those_of_the_state_rise_above_them() -> None:
+    here, before = view(not_moving(1, 2)), not_moving(1, 2)
+    by_id, by_name = asked((1,), 9, 20), asked((1,), 9, 20, topic=TOPIC, topic_id=None)
+    for change in (by_id, by_name):
+        assert made(higher_epochs(here, change)) == replace(before, leader_epoch=10, partition_epoch=21)
+    lower = made(higher_epochs(here, asked((1,), 4, 10)))
+    assert lower == replace(before, leader_epoch=6, partition_epoch=12), "above the present ones in any case"
+    far = made(higher_epochs(here, asked((1,), 9, 10**6)))
+    assert far.partition_epoch == before.partition_epoch + MOST_RAISED + 1
+    for unknown in (asked((1,), topic_id=UUID(int=1)), asked((1,), topic="u", topic_id=None), asked((1,), partition=1)):
+        assert higher_epochs(here, unknown) == []
