@@ -21,8 +21,8 @@ from benchmarks.solver import Optimum, Unsolved, optimum
 from benchmarks.tables import show
 from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from tests.planner.clusters import worst
+from tests.planner.column_plans import make_plan
 from tests.planner.exact_clusters import UnlikeCluster, cluster, unlike
 
 CLUSTERS, QUICK = 100, 4

@@ -17,7 +17,6 @@ from benchmarks import carried_out
 from benchmarks.tables import show
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batch
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.batched_moves import batched, batched_as_they_come
+from tests.planner.column_plans import make_plan
 from tests.planner.shapes import SHAPES, shaped
 
 BROKERS, PARTITIONS = 30, 2_000

@@ -7,7 +7,7 @@ goal_check.py            whether a goal makes sense
 ineffective_weights.py   weights that change nothing
 planner_cluster.py       the cluster that a caller hands over
 plan_result.py           moves, partitions left out, figures
-in_memory_planner.py     a whole plan in one process
+in_memory_planner.py     a plan of forced changes, one by one, in slices
 round_coordinator.py     between rounds: targets, acceptance, the end
 chunk_round.py           a round on one chunk of topics
 deterministic_random.py  random numbers, the same in every process

@@ -1,5 +1,5 @@
-"""One round on one chunk of topics. A proposal depends only on its topic and the round's parameters, acceptance only
-on sums over all chunks: so the plan is the same however topics are divided into chunks.
+"""A round on one chunk of topics, unless it balances (`columns`). A proposal depends only on its topic and the round's
+parameters, acceptance only on sums over all chunks: so the plan is the same however topics are divided into chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
     IN,
@@ -33,7 +32,7 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
-from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts, spread_proposals
+from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts, spread_proposals
 
 SHOWN = 900
 """The salt for the part of a large cluster that the search sees; no round draws with it."""
@@ -57,12 +56,13 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
         if not params.concerns(topic.name):
             continue
         yield None
-        topic_replicas = _replicas_by_broker(topic) if params.balance is not None and params.weights.topic else {}
-        counts = None if params.spread is None else TopicCounts(topic, params.spread)
+        counts = (
+            None if params.spread is None else SpreadCounts((one.replicas for one in topic.partitions), params.spread)
+        )
         for place, partition in enumerate(topic.partitions):
-            if params.spare is None and params.balance is None and partition.original:
+            if params.spare is None and partition.original:
                 continue  # a forced change is final once it is accepted
-            made = _proposal((at, place), topic.name, partition, params, topic_replicas, counts)
+            made = _proposal((at, place), topic.name, partition, params, counts)
             if made is not None:
                 yield made
             elif not place % 256:
@@ -98,35 +98,17 @@ def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
             yield _shown((at, place), topic.name, one, params)
 
 
-def _replicas_by_broker(topic: PlannerTopic) -> dict[int, int]:
-    held: dict[int, int] = {}
-    for partition in topic.partitions:
-        for broker in partition.replicas:
-            held[broker] = held.get(broker, 0) + 1
-    return held
-
-
 def _proposal(
     position: tuple[int, int],
     topic: str,
     partition: PlannerPartition,
     params: RoundParameters,
-    topic_replicas: Mapping[int, int],
-    counts: TopicCounts | None,
+    counts: SpreadCounts | None,
 ) -> ChangeProposal | None:
     if partition.fault:
         return None
     if params.spare is not None:
         return _return_proposal(position, topic, partition, params, params.spare, counts)
-    if params.balance is not None:
-        if params.balance.sampling_rates.keys().isdisjoint(partition.replicas):
-            return None
-        best = best_change(partition, params, partition_key(topic, partition.index), topic_replicas, counts)
-        if best is None:
-            return None
-        return ChangeProposal(
-            position, best.replicas, best.bucket, best.load_changes, 2, best.reason, best.rule, best.gain
-        )
     if not is_forced(partition, params):
         return None
     key = partition_key(topic, partition.index)
@@ -150,7 +132,7 @@ def _return_proposal(
     partition: PlannerPartition,
     params: RoundParameters,
     spare: Mapping[tuple[int, int], Load],
-    counts: TopicCounts | None,
+    counts: SpreadCounts | None,
 ) -> ChangeProposal | None:
     found = without_a_copy(partition, params, spare)
     if found is None:

@@ -1,17 +1,19 @@
-"""A whole plan in this process: for self-healing in a controller, and for tests."""
+"""A plan that empties brokers, in slices of an event loop and without numpy: for self-healing in a controller, and for
+what comes to a drained broker late. Its rounds are those that the plan job's tasks call (`columns.PartitionChunk`).
+"""
 
 from collections.abc import Iterator
 
 import msgspec
 
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
-from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 
 
 class InMemoryPlanner:
@@ -20,7 +22,9 @@ class InMemoryPlanner:
     plan: Plan
 
     def __init__(self, cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> None:
-        """Raises PlanError."""
+        """Raises PlanError, and ValueError for a goal that does not empty brokers."""
+        if goal.kind not in (GoalKind.HEAL, GoalKind.DRAIN):
+            raise ValueError(f"{goal.kind} is planned in columns")
         self._cluster = cluster
         self._coordinator = RoundCoordinator(cluster.brokers, goal, options or PlanOptions())
         self._goal = goal
@@ -28,7 +32,7 @@ class InMemoryPlanner:
 
     def steps(self) -> Iterator[None]:
         """Raises PlanError."""
-        survey = Survey(surveyed_racks(self._goal, self._cluster.brokers))
+        survey = Survey()
         chunk: list[PlannerTopic] = []
         yield from self._survey_and_copy(survey, chunk)
         coordinator = self._coordinator
@@ -81,11 +85,3 @@ class InMemoryPlanner:
                 yield
             if kept:
                 chunk.append(PlannerTopic(topic.name, kept))
-
-
-def make_plan(cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> Plan:
-    """Raises PlanError."""
-    planner = InMemoryPlanner(cluster, goal, options)
-    for _ in planner.steps():
-        pass
-    return planner.plan

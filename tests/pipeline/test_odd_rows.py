@@ -15,10 +15,10 @@ from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 from tests.pipeline.plans import write_full_plan
 from tests.planner.clusters import QUICK, random_cluster
+from tests.planner.column_plans import make_plan
 from tests.tables import for_each
 
 FINE = {"replicas": [1, 2], "isr": [1, 2], "adding": [], "removing": [], "bytes": 10}

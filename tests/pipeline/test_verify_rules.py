@@ -20,10 +20,10 @@ from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, Plan
 from kafka_reassign_rpc.pipeline.planning.verify_racks import less_even_over_racks, most_in_a_rack
 from kafka_reassign_rpc.pipeline.planning.verify_rules import broken_rules
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.pipeline.verified_rows import said
 from tests.planner.clusters import clusters, goals
+from tests.planner.column_plans import make_plan
 from tests.tables import for_each
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove, PlannerSummary
+from kafka_reassign_rpc.planner.plan_result import Plan, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerBroker,
     PlannerCluster,
@@ -19,8 +18,6 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerTopic,
     Volume,
 )
-from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 
 MIB = 1 << 20
 ROUNDS_ALONE = PlanOptions(effort=Effort.NONE)
@@ -140,43 +137,6 @@ def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = 
 def worst(summary: PlannerSummary) -> float:
     """The worst broker's distance from its target after the plan, by measures that count unless asked otherwise."""
     return max(far for name, far in summary.imbalance_after.items() if getattr(GoalWeights(), name))
-
-
-def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, chunks: list[list[PlannerTopic]]) -> Plan:
-    """Plan as the Spark job does: each chunk on its own, with the chunks' sums merged in any order."""
-    coordinator = RoundCoordinator(cluster.brokers, goal, options)
-    racks = surveyed_racks(goal, cluster.brokers)
-    survey = Survey(racks)
-    for chunk in chunks:
-        part = Survey(racks)
-        for one in chunk:
-            for held in one.partitions:
-                part.add(held)
-        survey = part.merge(survey)
-    coordinator.begin(survey)
-    while (params := coordinator.next_round()) is not None:
-        pending, demand = [], ProposedSums()
-        for chunk in chunks:
-            found, part_of_demand = [one for one in propose(chunk, params) if one is not None], ProposedSums()
-            for one_proposal in found:
-                part_of_demand.add(one_proposal)
-            pending.append(found)
-            demand = part_of_demand.merge(demand)
-        thresholds, change = coordinator.decide(demand), AcceptedSums()
-        for chunk, found in zip(chunks, pending, strict=True):
-            answered = [accept(one, thresholds) for one in found]
-            accepted, part_of_change = [one for one in answered if one is not None], AcceptedSums()
-            for one_proposal in accepted:
-                part_of_change.add(one_proposal)
-            apply_accepted(chunk, accepted)
-            change = part_of_change.merge(change)
-        coordinator.take(change)
-    found_at_last = [one for chunk in chunks for one in collect_moves(chunk, coordinator.round_parameters())]
-    moves = sorted(
-        (one for one in found_at_last if isinstance(one, PlannedMove)), key=lambda m: (m.priority, m.topic, m.partition)
-    )
-    left = sorted(one for one in found_at_last if isinstance(one, LeftOut))
-    return Plan(tuple(moves), tuple(left), coordinator.summary(len(moves), sum(m.bytes for m in moves), len(left)))
 
 
 def spread(cluster: PlannerCluster, replicas: Iterable[int]) -> int:

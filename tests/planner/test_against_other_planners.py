@@ -3,9 +3,9 @@
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from tests.planner.clusters import partition, topic
+from tests.planner.column_plans import make_plan
 
 SIZE = 1000
 

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from tests.planner.clusters import MIB, random_cluster, worst
+from tests.planner.column_plans import make_plan
 
 NEW = (12, 13)
 

@@ -8,13 +8,13 @@ from statistics import mean
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from tests.planner.batched_moves import batched, batched_as_they_come
+from tests.planner.column_plans import make_plan
 from tests.planner.shapes import SHAPES, roomy, shaped
 from tests.planner.test_plan_simulation import GOALS
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, brokers, partition, topic
+from tests.planner.column_plans import make_plan
 from tests.planner.placement_bound import received_most
 from tests.planner.shapes import PLAIN_FIRST, roomy, shaped
 from tests.planner.test_time import DRAIN, GOALS, assert_near_the_best_placement, drained_leader, pour

@@ -7,10 +7,10 @@ import pytest
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, Volume
 from tests.planner.clusters import partition, random_cluster, topic
+from tests.planner.column_plans import make_plan
 
 GOALS = (
     Goal(GoalKind.HEAL),

@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from tests.effort import examples
 from tests.planner.clusters import clusters, goals, partition, random_cluster, topic
+from tests.planner.column_plans import make_plan
 
 PARTS = {GoalKind.HEAL: (7,), GoalKind.DRAIN: (3,), GoalKind.EXPAND: (10, 11)}
 SEVEN_LOST = [*map(PlannerBroker, (1, 2, 3, 9)), PlannerBroker(7, live=False)]

@@ -11,7 +11,6 @@ from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.chunk_round import without_a_copy
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_within
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
 from kafka_reassign_rpc.planner.plan_result import Plan
@@ -21,6 +20,7 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from tests.planner.clusters import MIB, ROUNDS_ALONE, broken_rules, brokers, partition, random_cluster
+from tests.planner.column_plans import make_plan
 from tests.planner.shapes import PLAIN_FIRST, shaped
 from tests.planner.test_balance_proposals import shifted
 

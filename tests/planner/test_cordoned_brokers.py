@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
-from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, QUICK, brokers, partition, random_cluster, topic
+from tests.planner.column_plans import make_plan
 
 CORDONED = (3, 7)
 ELSEWHERE = " with a kafka-reassign-rpc server as the controller; elsewhere delete cordoned.log.dirs from their configs"
@@ -18,10 +18,7 @@ ELSEWHERE = " with a kafka-reassign-rpc server as the controller; elsewhere dele
 
 def _plan(cluster: PlannerCluster, kind: GoalKind, cordoned: tuple[int, ...] = CORDONED, **goal: Any) -> Plan:
     closed = [msgspec.structs.replace(one, cordoned=one.id in cordoned) for one in cluster.brokers]
-    planner = InMemoryPlanner(PlannerCluster(closed, cluster.topics), Goal(kind, **goal), QUICK)
-    for _ in planner.steps():
-        pass
-    return planner.plan
+    return make_plan(PlannerCluster(closed, cluster.topics), Goal(kind, **goal), QUICK)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -3,11 +3,11 @@
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import LeftOut
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_OTHER_LEADER, PREFERRED_ALREADY
-from tests.planner.clusters import broken_rules, brokers, partition, plan_in_chunks, random_cluster, topic
+from tests.planner.clusters import broken_rules, brokers, partition, random_cluster, topic
+from tests.planner.column_plans import make_plan, plan_of_chunks
 
 
 def demote(*named: int) -> Goal:
@@ -52,7 +52,7 @@ def test_dp_2_leaders_of_demoted_brokers_are_shared_out_and_chunks_do_not_matter
     assert max(others) < 1.35 * sum(others) / 7
     assert broken_rules(cluster, demote(2, 5), made, 0.05) == []
     chunks = [[one] for one in random_cluster(9, 3, 900, seed=3).topics]
-    assert {move[:4] for move in plan_in_chunks(cluster, demote(2, 5), PlanOptions(), chunks).moves} == {
+    assert {move[:4] for move in plan_of_chunks(cluster, demote(2, 5), PlanOptions(), chunks).moves} == {
         move[:4] for move in made.moves
     }
 

@@ -12,7 +12,6 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, repli
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement.searched_placement import EDGE
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
@@ -27,6 +26,7 @@ from tests.planner.clusters import (
     topic,
     worst,
 )
+from tests.planner.column_plans import make_plan
 from tests.planner.exact_clusters import SIZE_UNIT, cluster, unlike
 
 REBALANCE = Goal(GoalKind.REBALANCE)

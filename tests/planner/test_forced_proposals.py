@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement import forced_rounds
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.proposals.piecewise import FEW
 from tests.effort import examples
 from tests.planner.clusters import MIB, brokers, clusters, partition, random_cluster, topic
+from tests.planner.column_plans import make_plan
 
 HEAL = Goal(GoalKind.HEAL)
 

@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner, make_plan
+from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.effort import examples
-from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
+from tests.planner.clusters import broken_rules, clusters, goals, random_cluster
+from tests.planner.column_plans import make_plan, plan_of_chunks
 from tests.planner.shapes import shaped
 
 
@@ -76,7 +77,7 @@ def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: 
         topics = list(copy.deepcopy(cluster).topics)
         random.Random(count).shuffle(topics)
         chunks = [topics[start::count] for start in range(count)]
-        assert plan_in_chunks(cluster, goal, options, chunks) == whole
+        assert plan_of_chunks(cluster, goal, options, chunks) == whole
 
 
 def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:

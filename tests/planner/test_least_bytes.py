@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from tests.planner.clusters import QUICK, random_cluster
+from tests.planner.column_plans import make_plan
 
 LEAST = 4_000_000
 

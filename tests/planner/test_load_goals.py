@@ -4,9 +4,9 @@ import pytest
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, LoadSums, leadership_load, replica_load
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, topic
+from tests.planner.column_plans import make_plan
 
 REBALANCE = Goal(GoalKind.REBALANCE)
 

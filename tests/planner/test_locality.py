@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
 from tests.planner.clusters import partition, random_cluster, topic
+from tests.planner.column_plans import make_plan
 
 RACKS = 5
 LOCAL = PlanOptions(locality=True, effort=Effort.QUICK)

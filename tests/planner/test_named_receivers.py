@@ -3,9 +3,9 @@
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
-from tests.planner.clusters import broken_rules, brokers, partition, plan_in_chunks, topic
+from tests.planner.clusters import broken_rules, brokers, partition, topic
+from tests.planner.column_plans import make_plan, plan_of_chunks
 from tests.planner.shapes import shaped
 
 
@@ -42,7 +42,7 @@ def test_dp_2_heal_puts_replicas_onto_the_named_brokers_in_chunks_too() -> None:
     lost = one_lost()
     in_rack = tuple(one.id for one in lost.brokers if one.live and one.rack == lost.brokers[-1].rack)
     goal = Goal(GoalKind.HEAL, to=in_rack)
-    made = plan_in_chunks(one_lost(), goal, PlanOptions(), [list(lost.topics)])
+    made = plan_of_chunks(one_lost(), goal, PlanOptions(), [list(lost.topics)])
     assert made.moves
     assert all({*move.target} - {*move.original} <= {*in_rack} for move in made.moves)
     assert broken_rules(one_lost(), goal, made, 0.05) == []

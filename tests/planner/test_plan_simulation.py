@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling import plan_estimate, plan_simulation
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import (
 )
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from tests.planner.batched_moves import batched
+from tests.planner.column_plans import make_plan
 from tests.planner.shapes import SHAPES, roomy, shaped
 
 TEN = NetworkLimits(10)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, partition, spread, topic
+from tests.planner.column_plans import make_plan
 from tests.planner.shapes import roomy, shaped, without_gain
 
 HEAL = Goal(GoalKind.HEAL)

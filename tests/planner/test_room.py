@@ -4,10 +4,10 @@ import pytest
 
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, PlannerCluster, Volume
 from tests.planner.clusters import broken_rules, partition, topic
+from tests.planner.column_plans import make_plan
 
 HEAL = Goal(GoalKind.HEAL)
 ROOMS = [

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
+from tests.planner.column_plans import make_plan
 from tests.planner.placement_bound import (
     EVEN,
     least_received,

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from tests.planner.clusters import broken_rules, brokers, partition, plan_in_chunks, random_cluster, topic, worst
+from tests.planner.clusters import broken_rules, brokers, partition, random_cluster, topic, worst
+from tests.planner.column_plans import make_plan, plan_of_chunks
 
 REBALANCE = Goal(GoalKind.REBALANCE)
 SPREAD = PlanOptions(weights=GoalWeights(topic_replicas=1, topic_leaders=1))
@@ -65,7 +65,7 @@ def test_dp_13_a_random_cluster_is_even_by_topics_and_by_brokers_also_in_chunks(
     assert worst(made.summary) < 0.15
     assert broken_rules(cluster, REBALANCE, made, 0.05) == []
     chunks = [[one] for one in random_cluster(12, 3, 600, seed=4).topics]
-    assert plan_in_chunks(cluster, REBALANCE, SPREAD, chunks).summary == made.summary
+    assert plan_of_chunks(cluster, REBALANCE, SPREAD, chunks).summary == made.summary
 
 
 def test_dp_13_what_is_uneven_before_a_plan_that_mends_racks_first_is_counted_before_racks_are_mended() -> None:

@@ -9,9 +9,9 @@ from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from tests.planner.clusters import QUICK, ROUNDS_ALONE, broken_rules, brokers, partition, plan_in_chunks, topic, worst
+from tests.planner.clusters import QUICK, ROUNDS_ALONE, broken_rules, brokers, partition, topic, worst
+from tests.planner.column_plans import make_plan, plan_of_chunks
 from tests.planner.exact_clusters import unlike
 
 REBALANCE = Goal(GoalKind.REBALANCE)
@@ -107,7 +107,7 @@ def test_dp_12_the_same_plan_comes_of_chunks_on_their_own() -> None:
     whole = PlannerCluster(cluster.brokers, [topic("t", *parts[:90]), topic("u", *parts[90:])])
     made = make_plan(whole, REBALANCE, QUICK)
     chunks = [[topic("u", *parts[90:])], [topic("t", *parts[:90])]]
-    assert plan_in_chunks(whole, REBALANCE, QUICK, chunks).moves == made.moves
+    assert plan_of_chunks(whole, REBALANCE, QUICK, chunks).moves == made.moves
 
 
 SPREADS = [

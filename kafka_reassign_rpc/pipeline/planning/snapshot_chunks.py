@@ -17,11 +17,10 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
 )
 from kafka_reassign_rpc.planner.columns.column_survey import column_survey
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.movable_rows import movable_rows, rows_on
 from kafka_reassign_rpc.planner.columns.partition_chunk import OddRow, PartitionChunk
-from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
-from kafka_reassign_rpc.planner.proposals.round_sums import Survey
+from kafka_reassign_rpc.planner.columns.partition_columns import PartitionColumns
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 
 def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, SnapshotSurvey]:
@@ -30,41 +29,44 @@ def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, Sna
     columns = read.columns(brokers, facts.min_isrs, facts.default_min_isr)
     usual = read.usual(columns, brokers)
     if facts.departing is not None:
-        usual &= ~_on(columns, frozenset(facts.goal.drained))  # each may be lost
+        usual &= ~rows_on(columns, frozenset(facts.goal.drained))  # each may be lost
     single = _SingleRows(facts)
-    odd = dict(single.survey(read, columns, np.flatnonzero(~usual)))
-    plain = columns.rows(usual)
+    odd = dict(single.look_at(read, columns, np.flatnonzero(~usual)))
+    sound = np.ones(len(usual), bool)
+    sound[single.faulty] = False
+    able = sound.copy()
+    able[single.unusable] = False
+    survey = column_survey(columns.rows(able), facts.racks)
+    survey.partitions += len(single.unusable)
     found = SnapshotSurvey(
-        column_survey(plain, facts.racks),
-        largest=_largest(plain),
-        unsized=tuple(read.names_at(np.flatnonzero(read.unknown_sizes())[:NAMED_ROWS])),
-        coming=tuple(_coming(read)),
-    ).merge(single.found())
-    kept = _may_move(columns, facts) & _chosen(columns, facts)
+        survey,
+        RowFaults.of(single.faults),
+        RowFaults.of(single.reasons),
+        single.unlisted,
+        _largest(columns, sound),
+        single.losses,
+        tuple(read.names_at(np.flatnonzero(read.unknown_sizes())[:NAMED_ROWS])),
+        tuple(_coming(read)),
+    )
+    kept = movable_rows(columns, facts.goal, facts.live)
     places = kept.cumsum() - 1
     of_kept = {int(places[row]): one for row, one in odd.items() if kept[row]}
     return PartitionChunk(columns.rows(kept), read.pieces()[kept], of_kept), found
 
 
 class _SingleRows:
-    """Rows that are surveyed one by one."""
+    """Rows that are looked at one by one. `faulty`, `unusable`: their numbers, with `faults` and `reasons`."""
 
     def __init__(self, facts: ClusterFacts) -> None:
         self._facts = facts
-        self._survey = Survey(facts.racks)
-        self._faults: list[str] = []
-        self._unusable: list[str] = []
-        self._unlisted: dict[int, tuple[str, ...]] = {}
-        self._largest = (0, "")
-        self._losses = None if facts.departing is None else Losses()
+        self.faulty: list[int] = []
+        self.unusable: list[int] = []
+        self.faults: list[str] = []
+        self.reasons: list[str] = []
+        self.unlisted: dict[int, tuple[str, ...]] = {}
+        self.losses = None if facts.departing is None else Losses()
 
-    def found(self) -> SnapshotSurvey:
-        faults, unusable = (
-            RowFaults(len(all_), tuple(sorted(all_)[:NAMED_ROWS])) for all_ in (self._faults, self._unusable)
-        )
-        return SnapshotSurvey(self._survey, faults, unusable, self._unlisted, self._largest, self._losses)
-
-    def survey(self, read: PartitionTable, columns: PartitionColumns, rows: Numbers) -> Iterator[tuple[int, OddRow]]:
+    def look_at(self, read: PartitionTable, columns: PartitionColumns, rows: Numbers) -> Iterator[tuple[int, OddRow]]:
         """The odd ones of them, by row."""
         before = ("", -1)
         shown = read.table.select(["adding", "removing"]).take(rows).to_pylist()
@@ -75,33 +77,30 @@ class _SingleRows:
             if moves:
                 later = dict.fromkeys((*one.replicas, *lists["adding"]))
                 one.destination = tuple(broker for broker in later if broker not in lists["removing"])
-            same = before == (topic, one.index)
+            fault = "occurs twice" if before == (topic, one.index) else _row_fault(topic, one)
             before = topic, one.index
-            if self._add(topic, one, "occurs twice" if same else _row_fault(topic, one)) and (one.fault or moves):
+            if fault:
+                self.faulty.append(row)
+                self.faults.append(f"{topic}-{one.index} {fault}")
+                continue
+            self._add(row, topic, one)
+            if one.fault or moves:
                 yield row, OddRow(one.moving, one.destination, one.fault)
 
-    def _add(self, topic: str, one: PlannerPartition, fault: str) -> bool:
+    def _add(self, row: int, topic: str, one: PlannerPartition) -> None:
         name = f"{topic}-{one.index}"
-        if fault:
-            self._faults.append(f"{name} {fault}")
-            return False
         one.fault = _partition_fault(one)
         if one.fault:
-            self._unusable.append(f"{name}: {one.fault}")
-            self._survey.partitions += 1
-        else:
-            self._survey.add(one)
-        if self._losses is not None and self._facts.departing is not None:
+            self.unusable.append(row)
+            self.reasons.append(f"{name}: {one.fault}")
+        if self.losses is not None and self._facts.departing is not None:
             known = TopicPartition(topic, one.index)
             loss = loss_of(_partition_facts(known, one), self._facts.goal.drained, self._facts.departing)
-            self._losses.add(known, loss, NAMED_ROWS)
-        if one.bytes >= self._largest[0]:
-            self._largest = max(self._largest, (one.bytes, name))
+            self.losses.add(known, loss, NAMED_ROWS)
         for broker in one.replicas:
             if broker not in self._facts.brokers:
-                names = (*self._unlisted.get(broker, ()), name)
-                self._unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
-        return True
+                names = (*self.unlisted.get(broker, ()), name)
+                self.unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
 
 
 def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> PartitionFacts:
@@ -133,41 +132,10 @@ def _partition_fault(partition: PlannerPartition) -> str:
     return ""
 
 
-def _may_move(columns: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """As `forced_proposals.may_move`, by row."""
-    goal = facts.goal
-    if goal.kind is GoalKind.SET_FACTOR:
-        other: Numbers = (columns.replicas != NOBODY).sum(axis=1) != goal.factor
-        return other
-    if goal.balances or goal.mends_racks:
-        return np.ones(len(columns.number), bool)
-    if goal.demoted:
-        return columns.led_by(goal.demoted, columns.replicas)
-    gone = frozenset(goal.drained)
-    if goal.brokers_of(GoalKind.HEAL) is not None:
-        gone |= frozenset(columns.brokers.tolist()) - facts.live
-    return _on(columns, gone)
-
-
-def _on(columns: PartitionColumns, brokers: frozenset[int]) -> Numbers:
-    among = np.isin(columns.brokers, list(brokers))
-    on_them: Numbers = (among[columns.replicas] & (columns.replicas != NOBODY)).any(axis=1)
-    return on_them
-
-
-def _chosen(columns: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """By row: of the topics of the plan, and large enough for it (`is_too_small`)."""
-    names = set(facts.goal.topics)
-    of_topics = np.array([not names or name in names for name in columns.names], bool)
-    large = (columns.bytes == UNKNOWN) | (columns.bytes >= facts.goal.least_bytes)
-    chosen: Numbers = of_topics[columns.topic] & large
-    return chosen
-
-
-def _largest(columns: PartitionColumns) -> tuple[int, str]:
+def _largest(columns: PartitionColumns, sound: Numbers) -> tuple[int, str]:
     """As `SnapshotSurvey.largest`."""
-    size = int(columns.bytes.max(initial=0))
-    rows = np.flatnonzero(columns.bytes == size) if size else ()
+    size = int(columns.bytes[sound].max(initial=0))
+    rows = np.flatnonzero(sound & (columns.bytes == size)) if size else ()
     pairs = ((columns.names[columns.topic[row]], columns.number[row]) for row in rows)
     return size, max((f"{topic}-{index}" for topic, index in pairs), default="")
 

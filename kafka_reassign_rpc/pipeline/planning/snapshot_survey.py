@@ -1,6 +1,6 @@
 """What a chunk of a snapshot tells before the first round."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ NAMED_ROWS = 20
 class ClusterFacts(NamedTuple):
     """brokers          all that the snapshot lists
     departing        the live ones, if the goal empties brokers
-    racks            see `Survey`
+    racks            of all live brokers; None: spreads do not matter
     """
 
     goal: Goal
@@ -29,6 +29,10 @@ class ClusterFacts(NamedTuple):
 class RowFaults(NamedTuple):
     total: int
     first: tuple[str, ...]
+
+    @classmethod
+    def of(cls, named: Collection[str]) -> "RowFaults":
+        return cls(len(named), tuple(sorted(named)[:NAMED_ROWS]))
 
     def merge(self, other: "RowFaults") -> "RowFaults":
         return RowFaults(self.total + other.total, tuple(sorted((*self.first, *other.first))[:NAMED_ROWS]))

@@ -3,6 +3,7 @@
 exact_sums.py          sums of whole numbers
 partition_columns.py   partitions as columns
 column_survey.py       the survey
+movable_rows.py        which rows rounds have to see
 column_loads.py        what changes bring to brokers
 topic_counts.py        replicas of each topic by broker
 balance_scores.py      best changes for a more even cluster

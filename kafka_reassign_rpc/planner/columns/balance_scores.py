@@ -1,22 +1,26 @@
-"""`balance_proposals.best_change` of many partitions at once. Both compute every number in the same order, and so
-choose the same changes. `best_change` itself takes the few partitions that can gain a rack.
+"""Changes for a more even cluster: of each partition the one that saves most cost for a copied byte. The gain is exact
+only for its partition; the coordinator keeps many changes at once from overshooting.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.columns.column_loads import Loads, leadership_loads, replica_loads
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, random_columns
 from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
-from kafka_reassign_rpc.planner.proposals.balance_proposals import DRAWS, LEAST_GAIN, NO_COPY
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts
 
+_DRAWS = 4
+_LEAST_GAIN = 1e-12
+_NO_COPY = 1
+"""Bytes for a change without a copy: so its gain for a byte is defined."""
 _REPLICAS = MEASURES.index("replicas")
 
 
@@ -36,10 +40,8 @@ class ScoredRows(NamedTuple):
     cpu: Numbers
 
 
-class BestChanges(NamedTuple):
-    """`source` is NOBODY if no change is worth it. `at` is the replica that gives its load, which leaves if `copies`,
-    else changes places with the first. If `gains_rack`, `best_change` must decide.
-    """
+class Changes(NamedTuple):
+    """`at` is the replica that gives its load, which leaves if `copies`, else changes places with the first."""
 
     source: Numbers
     destination: Numbers
@@ -47,7 +49,6 @@ class BestChanges(NamedTuple):
     copies: Numbers
     gain: Numbers
     gain_per_byte: Numbers
-    gains_rack: Numbers
 
 
 class BalanceScores:
@@ -57,7 +58,7 @@ class BalanceScores:
         balance = params.balance
         assert balance is not None
         self._params, self._balance, self._topics = params, balance, topics
-        self._weights = params.weights.by_measure()
+        self._ids, self._weights = brokers, params.weights.by_measure()
         self._places = {broker: place for place, broker in enumerate(brokers)}
         nothing = (0.0,) * len(MEASURES)
         choice = params.choice
@@ -66,8 +67,7 @@ class BalanceScores:
         self._inverse = np.array([balance.inverse_targets.get(broker, nothing) for broker in brokers])
         self._free = np.array([choice.free_bytes.get(broker, 0) for broker in brokers], np.int64)
         self._may_get = np.array([broker in choice.free_bytes for broker in brokers])
-        names = sorted({*choice.rack_rule.racks.values(), *choice.rack_room})
-        self._rack_names = names
+        names = [*choice.rack_room, *sorted(set(choice.rack_rule.racks.values()) - choice.rack_room.keys())]
         codes = {name: code for code, name in enumerate(names)}
         self._racks = np.array([codes.get(choice.rack_rule.racks.get(broker, ""), -1) for broker in brokers])
         self._room = np.array([choice.rack_room.get(name, -1) for name in names], np.int64)
@@ -77,10 +77,22 @@ class BalanceScores:
     def _weighted(self, brokers: WeightedBrokers) -> tuple[Numbers, Numbers]:
         return np.array([self._places[broker] for broker in brokers.brokers]), np.array(brokers.sums)
 
-    def best(self, rows: ScoredRows, sampled: Numbers) -> BestChanges:
-        """`sampled`: which replicas the round considers."""
-        found = _Best(len(rows.keys))
-        self._change_leaders(found, rows, sampled[:, 0])
+    def best(self, rows: ScoredRows, sampled: Numbers, spread: Callable[[int], SpreadCounts] | None = None) -> Changes:
+        """The source is NOBODY if no change is worth it.
+
+        sampled    which replicas the round considers
+        spread     counts a topic, given its number: topics stay spread
+        """
+        considered = self._candidates(rows, sampled)
+        if spread is None:
+            return _best(len(rows.keys), considered)
+        return _best_that_stay_spread(rows.pieces.tolist(), considered, self._ids, spread)
+
+    # -- candidates: of equal ones the first is chosen -----------------------------------------------------------------
+
+    def _candidates(self, rows: ScoredRows, sampled: Numbers) -> Iterator[tuple[Numbers, Changes]]:
+        """Row numbers, and a change of each that is worth it."""
+        yield from self._other_leaders(rows, sampled[:, 0])
         racks = np.where(rows.replicas == NOBODY, -1, self._racks[rows.replicas])
         turns = sampled.cumsum(axis=1) - 1
         for place in range(rows.replicas.shape[1]):
@@ -90,12 +102,10 @@ class BalanceScores:
             chosen = np.flatnonzero(gives)
             if len(chosen):
                 some = ScoredRows._make(column[chosen] for column in rows)
-                self._change_replica(found, chosen, some, place, racks[chosen], turns[chosen, place])
-        return found.changes()
+                for fits, changes in self._other_replicas(some, place, racks[chosen], turns[chosen, place]):
+                    yield _worth_it(chosen, fits, changes)
 
-    # -- candidates, in the order of `balance_proposals` ---------------------------------------------------------------
-
-    def _change_leaders(self, found: "_Best", rows: ScoredRows, sampled: Numbers) -> None:
+    def _other_leaders(self, rows: ScoredRows, sampled: Numbers) -> Iterator[tuple[Numbers, Changes]]:
         first = rows.replicas[:, 0]
         for place in range(1, rows.replicas.shape[1]):
             other = rows.replicas[:, place]
@@ -106,53 +116,76 @@ class BalanceScores:
             source, destination = first[chosen], other[chosen]
             load = leadership_loads(ScoredRows._make(column[chosen] for column in rows))
             gain = -self._cost(source, -1, load) - self._cost(destination, 1, load)
-            found.consider(chosen, np.ones(len(chosen), bool), source, destination, place, gain, NO_COPY, copies=False)
+            at, copies = np.full(len(chosen), place), np.zeros(len(chosen), bool)
+            changes = Changes(source, destination, at, copies, gain, gain / _NO_COPY)
+            yield _worth_it(chosen, np.ones(len(chosen), bool), changes)
 
-    def _change_replica(
-        self, found: "_Best", chosen: Numbers, rows: ScoredRows, place: int, racks: Numbers, turns: Numbers
-    ) -> None:
+    def _other_replicas(
+        self, rows: ScoredRows, place: int, racks: Numbers, turns: Numbers
+    ) -> Iterator[tuple[Numbers, Changes]]:
+        """Which rows a change fits, and the changes."""
         source, rack = rows.replicas[:, place], racks[:, place]
         others = np.delete(racks, place, axis=1)
         beside = (others == rack[:, None]).sum(axis=1)
-        found.gains_rack[chosen] |= self._can_gain(others, beside, rows.sizes)
+        to_gain = self._racks_to_gain(others, beside, rows.sizes)
+        mends = to_gain.any(axis=1)
         load = replica_loads(rows, rows.sizes, leads=place == 0)
         relief = -self._cost(source, -1, load)
         keys = random_columns(rows.keys, 50 + 10 * self._params.round_number + self._params.seed, turns)
         weight = self._params.weights.topic
         of_source = self._topics.of(rows.pieces, source) if weight else source
-        for destination in self._destinations(rack, keys):
+        at, copies = np.full(len(source), place), np.ones(len(source), bool)
+        for destination in self._destinations(np.where(mends, NOBODY, rack), to_gain, keys):
             to = np.maximum(destination, 0)
             fits = (destination != NOBODY) & (self._free[to] >= rows.sizes)
             fits &= ~(rows.replicas == to[:, None]).any(axis=1)
-            fits &= (self._racks[to] == rack) | ((others == self._racks[to][:, None]).sum(axis=1) <= beside)
+            fits &= mends | (self._racks[to] == rack) | ((others == self._racks[to][:, None]).sum(axis=1) <= beside)
             gain = relief - self._cost(to, 1, load)
             if weight:
                 gain = gain - self._crowding(rows.pieces, source, to, of_source, weight)
-            found.consider(chosen, fits, source, to, place, gain, rows.sizes + NO_COPY, copies=True)
+            yield fits, Changes(source, to, at, copies, gain, gain / (rows.sizes + _NO_COPY))
 
-    def _can_gain(self, others: Numbers, beside: Numbers, sizes: Numbers) -> Numbers:
-        can = np.zeros(len(beside), bool)
+    def _racks_to_gain(self, others: Numbers, beside: Numbers, sizes: Numbers) -> Numbers:
+        """As `BrokerChoice.racks_to_gain`, by row and rack. `beside`: how many others are in the rack of the source."""
+        found = np.zeros((len(beside), len(self._room)), bool)
         asked = np.flatnonzero(beside)
-        for code, room in enumerate(self._room.tolist() if len(asked) else ()):
-            can[asked] |= (room >= sizes[asked]) & ((others[asked] == code).sum(axis=1) < beside[asked])
-        return can
+        if len(asked) and len(self._room):
+            counts = np.stack([(others[asked] == code).sum(axis=1) for code in range(len(self._room))], axis=1)
+            gaining = (self._room >= sizes[asked][:, None]) & (counts < beside[asked][:, None])
+            least = np.where(gaining, counts, others.shape[1] + 1).min(axis=1)
+            found[asked] = gaining & (counts == least[:, None])
+        return found
 
-    def _destinations(self, rack: Numbers, keys: Numbers) -> Iterator[Numbers]:
-        """NOBODY for a row without one."""
-        for draw in range(0 if self._balance.inside_racks else DRAWS):
-            yield _drawn(self._draws, random_columns(keys, draw))
+    def _destinations(self, rack: Numbers, to_gain: Numbers, keys: Numbers) -> Iterator[Numbers]:
+        """From the racks that a partition can gain: a copy that is made anyway mends its racks. Without such, from the
+        cluster and from the `rack` of the source. NOBODY for a row without a destination.
+        """
+        mends = np.flatnonzero(to_gain.any(axis=1))
+        counts = to_gain[mends].cumsum(axis=1)
+        for draw in range(0 if self._balance.inside_racks else _DRAWS):
+            chances = random_columns(keys, draw)
+            drawn = _drawn(self._draws, chances)
+            if len(mends):
+                turns = random_columns(keys[mends], 200 + draw) % counts[:, -1].astype(np.uint64)
+                codes = (counts > turns.astype(np.int64)[:, None]).argmax(axis=1)
+                drawn[mends] = self._drawn_in(codes, chances[mends])
+            yield drawn
         if len(self._in_rack) > 1:
-            codes = [(code, np.flatnonzero(rack == code)) for code in np.unique(rack).tolist() if code in self._in_rack]
-            for draw in range(DRAWS // 2):
-                drawn, chances = np.full(len(rack), NOBODY), random_columns(keys, 100 + draw)
-                for code, rows in codes:
-                    drawn[rows] = _drawn(self._in_rack[code], chances[rows])
-                yield drawn
+            for draw in range(_DRAWS // 2):
+                yield self._drawn_in(rack, random_columns(keys, 100 + draw))
+
+    def _drawn_in(self, racks: Numbers, chances: Numbers) -> Numbers:
+        drawn = np.full(len(racks), NOBODY)
+        for code in np.unique(racks).tolist():
+            if code in self._in_rack:
+                rows = np.flatnonzero(racks == code)
+                drawn[rows] = _drawn(self._in_rack[code], chances[rows])
+        return drawn
 
     # -- cost ----------------------------------------------------------------------------------------------------------
 
     def _cost(self, brokers: Numbers, sign: int, load: Loads) -> Numbers:
-        """As `cost_change`."""
+        """What changes when each broker loses (-1) or gets (1) a load; see `imbalance_cost`."""
         low, high, added = self._balance.low, self._balance.high, np.zeros(len(brokers))
         for measure, part in enumerate(load):
             weight = self._weights[measure]
@@ -165,7 +198,9 @@ class BalanceScores:
         return added
 
     def _crowding(self, pieces: Numbers, source: Numbers, to: Numbers, of_source: Numbers, weight: float) -> Numbers:
-        """As `topic_crowding_cost`."""
+        """Of one more replica of a topic on the destination, as if it lay one above the target. A broker that should
+        hold twice as many may have twice as many of the topic. `of_source`: how many the source has.
+        """
         inverse, at_source = self._inverse[to, _REPLICAS], self._inverse[source, _REPLICAS]
         alike = np.where(inverse != 0.0, at_source / np.where(inverse != 0.0, inverse, 1.0), 1.0)
         more = self._topics.of(pieces, to) + 1 - of_source * alike
@@ -181,37 +216,55 @@ def _drawn(weighted: tuple[Numbers, Numbers], chances: Numbers) -> Numbers:
     return drawn
 
 
-class _Best:
-    """Keeps the first of equal ones."""
+def _worth_it(rows: Numbers, fits: Numbers, changes: Changes) -> tuple[Numbers, Changes]:
+    chosen = fits & (changes.gain > _LEAST_GAIN)
+    return rows[chosen], Changes._make(column[chosen] for column in changes)
 
-    def __init__(self, count: int) -> None:
-        self._gain_per_byte, self._gain = np.full(count, -np.inf), np.zeros(count)
-        self._source, self._destination = np.full(count, NOBODY), np.full(count, NOBODY)
-        self._at, self._copies = np.zeros(count, np.int64), np.zeros(count, bool)
-        self.gains_rack = np.zeros(count, bool)
 
-    def consider(
-        self,
-        rows: Numbers,
-        fits: Numbers,
-        source: Numbers,
-        destination: Numbers,
-        at: int,
-        gain: Numbers,
-        copied: Numbers | int,
-        *,
-        copies: bool,
-    ) -> None:
-        gain_per_byte = gain / copied
-        better = fits & (gain > LEAST_GAIN) & (gain_per_byte > self._gain_per_byte[rows])
-        chosen = rows[better]
-        self._gain_per_byte[chosen], self._gain[chosen] = gain_per_byte[better], gain[better]
-        self._source[chosen], self._destination[chosen] = source[better], destination[better]
-        self._at[chosen], self._copies[chosen] = at, copies
+def _none(count: int) -> Changes:
+    nobody, nothing = np.full(count, NOBODY), np.zeros(count)
+    gain_per_byte = np.full(count, -np.inf)
+    return Changes(nobody, nobody.copy(), np.zeros(count, np.int64), np.zeros(count, bool), nothing, gain_per_byte)
 
-    def changes(self) -> BestChanges:
-        values = (self._source, self._destination, self._at, self._copies, self._gain, self._gain_per_byte)
-        return BestChanges(*values, self.gains_rack)
+
+def _best(count: int, considered: Iterable[tuple[Numbers, Changes]]) -> Changes:
+    best = _none(count)
+    for rows, changes in considered:
+        better = changes.gain_per_byte > best.gain_per_byte[rows]
+        for column, values in zip(best, changes, strict=True):
+            column[rows[better]] = values[better]
+    return best
+
+
+def _best_that_stay_spread(
+    pieces: Sequence[int],
+    considered: Iterable[tuple[Numbers, Changes]],
+    ids: Sequence[int],
+    counts_of: Callable[[int], SpreadCounts],
+) -> Changes:
+    """Row after row, the best that brings no broker more of its topic than is even, as if the changes of the rows
+    before were accepted and no other were.
+    """
+    best, found = _none(len(pieces)), list(considered)
+    if not found:
+        return best
+    all_rows, all_changes = zip(*found, strict=True)
+    rows = np.concatenate(all_rows)
+    changes = Changes._make(np.concatenate(column) for column in zip(*all_changes, strict=True))
+    decided = NOBODY
+    for one in np.lexsort((-changes.gain_per_byte, rows)).tolist():  # it is stable
+        row = int(rows[one])
+        if row == decided:
+            continue
+        counts, copies = counts_of(pieces[row]), bool(changes.copies[one])
+        broker = ids[int(changes.destination[one])]
+        brought = Load(replicas=int(copies), leaders=int(not copies or changes.at[one] == 0))
+        if not counts.crowds(broker, brought):
+            counts.bring(broker, brought)
+            decided = row
+            for column, values in zip(best, changes, strict=True):
+                column[row] = values[one]
+    return best
 
 
 def buckets(gain_per_byte: Numbers, best_gain_per_byte: float, classes: int) -> Numbers:

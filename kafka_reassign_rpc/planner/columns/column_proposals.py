@@ -23,7 +23,7 @@ class ColumnProposals(NamedTuple):
 
     rows       of the partitions
     source, destination    places of brokers
-    at, copies    as in BestChanges
+    at, copies    as in `Changes`
     gain       the cost saved, in GAIN_UNIT: whole floats
     size, and rates    of the partition
     """

@@ -1,5 +1,3 @@
-"""`Survey.add` of many partitions at once."""
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,8 +13,8 @@ _UNKNOWN_RACK = -1
 
 
 def column_survey(found: PartitionColumns, racks: Mapping[int, str] | None) -> Survey:
-    """`racks`: as in `Survey`."""
-    survey, count = Survey(racks), len(found.brokers)
+    """`racks`: of all live brokers, None if spreads do not matter."""
+    survey, count = Survey(), len(found.brokers)
     unknown = found.bytes == UNKNOWN
     sizes = np.where(unknown, 0, found.bytes)
     survey.partitions = len(sizes)
@@ -73,7 +71,7 @@ def _add_spreads(
     different = (firsts & there).sum(axis=1)
     least = np.where(different == len(names), np.where(there, alike, width + 1).min(axis=1), 0)
     most = np.where(there, alike, 0).max(axis=1)
-    lost = (held == _UNKNOWN_RACK).any(axis=1)
+    lost = (held == _UNKNOWN_RACK).any(axis=1)  # anything is possible with a replica on a lost broker
     least, most = np.where(lost, 0, least), np.where(lost, there.sum(axis=1), most)
     spreads, codes = np.unique(least * (width + 1) + most, return_inverse=True)
     values = (sizes, np.ones(len(sizes), np.int64), found.produce, found.fetch, unknown.astype(np.int64))

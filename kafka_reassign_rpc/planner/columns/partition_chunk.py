@@ -3,13 +3,14 @@ In the others only partitions that the round may change become objects, for the 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from kafka_reassign_rpc.planner.chunk_round import SHOWN, collect_moves, propose
-from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, BestChanges, ScoredRows, buckets
+from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, Changes, ScoredRows, buckets
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
@@ -19,10 +20,11 @@ from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
-from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change, reason_and_rule
 from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, CLASSES, GAIN_UNIT, ChangeProposal
-from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import reason_and_rule
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
+from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts
 
 _AT_ONCE = 1 << 16
 """Rows that are scored together stay in the processor's cache."""
@@ -129,8 +131,8 @@ class PartitionChunk:
 
     def _score(self, params: RoundParameters) -> ColumnProposals:
         assert params.balance is not None
-        topics = self._topic_counts()
-        scores = BalanceScores(self._ids, params, topics)
+        scores = BalanceScores(self._ids, params, self._topic_counts())
+        spread = None if params.spread is None else cache(partial(self._spread_counts, params.spread))
         salt = params.round_number * 7919 + params.seed
         found = [_nothing()]
         for first in range(0, len(self._keys), _AT_ONCE):
@@ -142,8 +144,8 @@ class PartitionChunk:
             chosen = np.flatnonzero(sampled.any(axis=1))
             if len(chosen):
                 rows = self._scored_rows(chosen + first, params)
-                best = scores.best(rows, sampled[chosen])
-                found.append(self._proposals(chosen + first, rows, best, params, topics))
+                best = scores.best(rows, sampled[chosen], spread)
+                found.append(self._proposals(chosen + first, rows, best, params))
         return ColumnProposals._make(np.concatenate(columns) for columns in zip(*found, strict=True))
 
     def _topic_counts(self) -> TopicCounts:
@@ -152,6 +154,10 @@ class PartitionChunk:
             of_replicas = np.broadcast_to(self.pieces[:, None], there.shape)[there]
             self._topics = TopicCounts(of_replicas, self.state.now[there], len(self._ids))
         return self._topics
+
+    def _spread_counts(self, spread: SpreadParameters, piece: int) -> SpreadCounts:
+        first, end = np.searchsorted(self.pieces, [piece, piece + 1]).tolist()
+        return SpreadCounts(self._named(self.state.now[first:end]), spread)
 
     def _may_balance(self, params: RoundParameters, part: slice) -> Numbers:
         now, isr = self.state.now[part], self.columns.isr[part]
@@ -176,9 +182,7 @@ class PartitionChunk:
             cpu=columns.cpu[rows],
         )
 
-    def _proposals(
-        self, rows: Numbers, scored: ScoredRows, best: BestChanges, params: RoundParameters, topics: TopicCounts
-    ) -> ColumnProposals:
+    def _proposals(self, rows: Numbers, scored: ScoredRows, best: Changes, params: RoundParameters) -> ColumnProposals:
         assert params.balance is not None
         classes = buckets(best.gain_per_byte, params.balance.best_gain_per_byte, CLASSES)
         drawn = random_columns(scored.keys, params.round_number * 104729 + params.seed + 1)
@@ -197,33 +201,7 @@ class PartitionChunk:
             messages=scored.messages,
             cpu=scored.cpu,
         )
-        if best.gains_rack.any():
-            self._decide_singly(made, np.flatnonzero(best.gains_rack), params, topics)
         return made.chosen(made.source != NOBODY)
-
-    def _decide_singly(
-        self, made: ColumnProposals, chosen: Numbers, params: RoundParameters, topics: TopicCounts
-    ) -> None:
-        places = {broker: place for place, broker in enumerate(self._ids)}
-        rows = made.rows[chosen]
-        partitions = self.columns.partitions(rows, self.state.now[rows])
-        counts: dict[int, Mapping[int, int]] = {}
-        for at, row, (_, partition) in zip(chosen.tolist(), rows.tolist(), partitions, strict=True):
-            piece = int(self.pieces[row])
-            if piece not in counts and params.weights.topic:
-                held = topics.by_place(piece)
-                counts[piece] = {self._ids[place]: count for place, count in held.items()}
-            best = best_change(partition, params, int(self._keys[row]), counts.get(piece, {}))
-            made.source[at] = NOBODY
-            if best is None:
-                continue
-            old, new = partition.replicas, best.replicas
-            copies = set(old) != set(new)
-            place = next(place for place in range(len(old) - 1, -1, -1) if old[place] != new[place])
-            source, destination = (old[place], new[place]) if copies else (old[0], new[0])
-            made.source[at], made.destination[at] = places[source], places[destination]
-            made.at[at], made.copies[at], made.gain[at] = place, copies, best.gain
-            made.bucket[at] = best.bucket
 
     def _apply_scored(self, accepted: ColumnProposals, params: RoundParameters) -> None:
         self._name_reasons(accepted, params)
@@ -352,5 +330,6 @@ def _nothing() -> ColumnProposals:
 
 
 def _scores(params: RoundParameters) -> bool:
-    others = params.spare is not None or params.leading_seconds is not None or params.spread is not None
-    return params.balance is not None and not (others or params.searched or params.withdrawn)
+    others = params.spare is not None or params.leading_seconds is not None
+    spreads = params.spread is not None and params.spread.now
+    return params.balance is not None and not (others or spreads or params.searched or params.withdrawn)

@@ -18,11 +18,6 @@ class TopicCounts:
         counts: Numbers = np.where(self._keys[at] == keys, self._counts[at], 0)
         return counts
 
-    def by_place(self, topic: int) -> dict[int, int]:
-        first, end = np.searchsorted(self._keys, [topic * self._brokers, (topic + 1) * self._brokers]).tolist()
-        places = self._keys[first:end] - topic * self._brokers
-        return dict(zip(places.tolist(), self._counts[first:end].tolist(), strict=True))
-
     def carry(self, topics: Numbers, sources: Numbers, destinations: Numbers) -> None:
         """A replica of each topic goes from one broker to another."""
         for places, sign in ((sources, -1), (destinations, 1)):

@@ -2,9 +2,8 @@
 
 change_proposal.py    a proposal, and the loads that it moves
 forced_proposals.py   hard rules: what must change, and the order of replicas after it
-balance_proposals.py  soft goals: a more even cluster, by other preferred leaders or other replicas
 topic_spread.py       an even spread of each topic
-imbalance_cost.py     what a broker away from its targets costs
+imbalance_cost.py     what a broker away from its targets costs; why a change evens brokers out
 round_parameters.py   what chunks know before a round
 round_sums.py         what they send back
 piecewise.py          what the coordinator sees one by one

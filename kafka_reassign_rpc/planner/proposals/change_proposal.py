@@ -55,7 +55,6 @@ class ChangeProposal(NamedTuple):
 
     position_in_chunk    of the topic in its chunk, of the partition in its topic
     first_leader         leads before the copy; -1 if the proposal changes replicas
-    gain                 balance: the cost saved, in GAIN_UNIT
     name                 set if the coordinator gets to see the proposal (`Collects`)
     searched             with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
     """
@@ -67,7 +66,6 @@ class ChangeProposal(NamedTuple):
     priority: int
     reason: str
     rule: str
-    gain: int = 0
     first_leader: int = -1
     name: PartitionName | None = None
     searched: PlannerPartition | None = None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
@@ -46,19 +46,10 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
 
 
 def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
-    """Rounds skip all others."""
-    if goal.kind is GoalKind.SET_FACTOR:
-        return len(partition.replicas) != goal.factor
-    if goal.balances or goal.mends_racks:
-        return not is_too_small(partition, goal)
-    if goal.demoted:
-        return _is_led_by(goal.demoted, partition)
-    heals = goal.brokers_of(GoalKind.HEAL) is not None
-    return not set(goal.drained).isdisjoint(partition.replicas) or (heals and not live.issuperset(partition.replicas))
-
-
-def is_too_small(partition: PlannerPartition, goal: Goal) -> bool:
-    return UNKNOWN < partition.bytes < goal.least_bytes
+    """Rounds of HEAL or DRAIN skip all others."""
+    if goal.kind is GoalKind.HEAL:
+        return not live.issuperset(partition.replicas)
+    return not set(goal.drained).isdisjoint(partition.replicas)
 
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalWeights
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
-from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, PartitionName
+from kafka_reassign_rpc.planner.proposals.change_proposal import PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
@@ -94,9 +94,6 @@ class RoundParameters(msgspec.Struct, frozen=True):
         if random_bits(key, self.seed + 600) % collects.one_in != collects.part:
             return None
         return topic, index
-
-    def bucket_in_class(self, key: int) -> int:
-        return self.random_bits(key) % BUCKETS_PER_CLASS
 
     def random_bits(self, key: int) -> int:
         """They differ from round to round."""

@@ -1,6 +1,6 @@
 """What chunks send back: sums, so that their size depends only on the number of brokers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, LoadSums
@@ -45,13 +45,10 @@ class Survey:
     loads          without bytes of unknown sizes
     client_sends   bytes/s that its leaders send to consumers and followers
     spreads        by the least and the most replicas that a rack has of a partition: one replica of each such
-                   partition, without bytes of unknown size
+                   partition, without bytes of unknown size; only for a goal that asks for it
     """
 
-    def __init__(self, racks: Mapping[int, str] | None = None) -> None:
-        """`racks`: of all live brokers, None if spreads do not matter."""
-        self._racks = racks
-        self._rack_count = len(set(racks.values())) if racks else 0
+    def __init__(self) -> None:
         self.spreads: dict[tuple[int, int], list[int]] = {}
         self.loads = LoadSums()
         self.unknown: dict[int, int] = {}
@@ -61,6 +58,7 @@ class Survey:
         self.known_bytes = 0
 
     def add(self, partition: PlannerPartition) -> None:
+        """As `column_survey`, without `spreads`."""
         self.partitions += 1
         if partition.fetch or partition.produce:
             sends = self.client_sends.get(partition.leader, 0) + partition.client_sends
@@ -75,23 +73,6 @@ class Survey:
             self.known_sizes += 1
             self.known_bytes += size
         self.loads.add_replicas(partition, size)
-        if self._racks is not None:
-            spread = self._spread(partition.replicas, self._racks)
-            found = self.spreads.setdefault(spread, [0] * 5)
-            unknown = int(partition.bytes == UNKNOWN)
-            for place, value in enumerate((size, 1, partition.produce, partition.fetch, unknown)):
-                found[place] += value
-
-    def _spread(self, replicas: Sequence[int], racks: Mapping[int, str]) -> tuple[int, int]:
-        """Anything is possible if a replica is on a lost broker."""
-        held: dict[str, int] = {}
-        for broker in replicas:
-            rack = racks.get(broker)
-            if rack is None:
-                return 0, len(replicas)
-            held[rack] = held.get(rack, 0) + 1
-        counts = held.values()
-        return min(counts) if len(held) == self._rack_count else 0, max(counts, default=0)
 
     def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
         return {
@@ -137,7 +118,7 @@ class ProposedSums:
             self.collected.append(proposal)
         copied = 0
         for change in proposal.load_changes:
-            self._add((change.broker, change.side, proposal.bucket), (*change.load, proposal.gain))
+            self._add((change.broker, change.side, proposal.bucket), (*change.load, 0))
             copied += change.load.bytes if change.side == IN else 0
         self._add((*TOTAL_COPIED, proposal.bucket), (*Load(copied), 0))
 

@@ -3,7 +3,8 @@ pieces), and spreads each by itself; later changes that even out brokers keep it
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
@@ -23,17 +24,24 @@ REPLICAS, LEADERS = "topic_replicas", "topic_leaders"
 _ROUNDING = 1e-9
 
 
-class TopicCounts:
-    def __init__(self, topic: PlannerTopic, spread: SpreadParameters) -> None:
+class SpreadCounts:
+    """Replicas and preferred leaders of a topic by broker, and how many each may have at most."""
+
+    def __init__(self, replicas: Iterable[Sequence[int]], spread: SpreadParameters) -> None:
+        """`replicas`: of each partition."""
         self.replicas: dict[int, int] = {}
         self.leaders: dict[int, int] = {}
-        for one in topic.partitions:
-            for broker in one.replicas:
+        for held in replicas:
+            for broker in held:
                 self.replicas[broker] = self.replicas.get(broker, 0) + 1
-            for broker in one.replicas[:1]:
+            for broker in held[:1]:
                 self.leaders[broker] = self.leaders.get(broker, 0) + 1
         self.most_replicas = _most(spread.replicas, self.replicas)
         self.most_leaders = _most(spread.leaders, self.leaders)
+
+    @classmethod
+    def of(cls, topic: PlannerTopic, spread: SpreadParameters) -> Self:
+        return cls((one.replicas for one in topic.partitions), spread)
 
     def excess(self) -> Load:
         return Load(replicas=_above(self.replicas, self.most_replicas), leaders=_above(self.leaders, self.most_leaders))
@@ -68,7 +76,7 @@ def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
         yield None
         if not params.concerns(topic.name):
             continue
-        counts = TopicCounts(topic, spread)
+        counts = SpreadCounts.of(topic, spread)
         excess = counts.excess()
         if not any(excess):
             continue
@@ -85,7 +93,7 @@ def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
 
 
 def _less_crowded(
-    topic: str, one: PlannerPartition, counts: TopicCounts, params: RoundParameters
+    topic: str, one: PlannerPartition, counts: SpreadCounts, params: RoundParameters
 ) -> tuple[tuple[int, ...], str, str] | None:
     if one.fault or one.moving or not params.live.issuperset(one.replicas) or params.sources.isdisjoint(one.isr):
         return None
@@ -115,7 +123,7 @@ def _less_crowded(
 
 
 def _destination(
-    topic: str, one: PlannerPartition, place: int, load: Load, counts: TopicCounts, params: RoundParameters
+    topic: str, one: PlannerPartition, place: int, load: Load, counts: SpreadCounts, params: RoundParameters
 ) -> int | None:
     """`load`: what of the topic comes there. The broker with the smallest part of what it may have of that."""
     held, most = (counts.leaders, counts.most_leaders) if load.leaders else (counts.replicas, counts.most_replicas)
