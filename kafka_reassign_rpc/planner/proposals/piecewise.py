@@ -93,5 +93,6 @@ def _roughly(size: int) -> int:
 
 
 def lowest(heights: Mapping[int, float], brokers: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    found = [(heights[broker], broker) for broker in brokers if fits(broker)]
-    return min(found)[1] if found else None
+    """Asks few brokers whether it fits: the lowest first."""
+    in_order = sorted([(heights[broker], broker) for broker in brokers])
+    return next((broker for _, broker in in_order if fits(broker)), None)
