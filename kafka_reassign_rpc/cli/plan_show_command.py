@@ -136,21 +136,23 @@ def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None
     shown = _Shown(as_json=arguments.json)
     shown.print_all((one.move, None) for one in read_moves(plan, wanted, arguments.sort, limit))
     summary = read_summary(plan)
-    lines = [shown.text, *filter(None, [across_racks_text(summary)]), *rack_lines(summary)]
-    shown.end("\n".join(f"{plan}: {line}" for line in lines))
+    of_all = [*filter(None, [across_racks_text(summary)]), *rack_lines(summary)]
+    if shown.moves < summary.moves:
+        of_all = [f"of the whole plan: {line}" for line in of_all]
+    shown.end("\n".join(f"{plan}: {line}" for line in [shown.text, *of_all]))
     return 0
 
 
 class _Shown:
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._moves = self._bytes = 0
+        self.moves = self._bytes = 0
 
     @property
     def text(self) -> str:
         from kafka_reassign_rpc.support.human_units import size
 
-        return f"{self._moves} {'move' if self._moves == 1 else 'moves'} shown, {size(self._bytes)}"
+        return f"{self.moves} {'move' if self.moves == 1 else 'moves'} shown, {size(self._bytes)}"
 
     def print_all(self, moves: "Iterator[tuple[ListedMove, ComparedMove | None]]") -> None:
         for line in self._json_lines(moves) if self._as_json else self._text_lines(moves):
@@ -173,7 +175,7 @@ class _Shown:
 
         def counted() -> Iterator[tuple["ListedMove", str]]:
             for move, compared in moves:
-                self._moves, self._bytes = self._moves + 1, self._bytes + move.bytes
+                self.moves, self._bytes = self.moves + 1, self._bytes + move.bytes
                 yield move, "" if compared is None else compared.text
 
         yield from move_lines(counted())
