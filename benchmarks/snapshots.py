@@ -30,14 +30,14 @@ def write(
     with SnapshotWriter(path) as writer:
         for broker in range(brokers):
             live = broker not in dead
-            row = (broker, f"rack-{broker % RACKS}", f"broker-{broker}" if live else None, 9092 if live else -1)
+            row = (broker, f"rack-{broker % RACKS}", f"broker-{broker}" if live else None, 9092 if live else None)
             writer.brokers.add((*row, _CAPACITY, None, live))
         for topic, index in names(partitions):
             replicas = _replicas(chance, brokers - fresh)
             isr = [broker for broker in replicas if broker not in dead]
             size = int(2e7 * chance.paretovariate(1.3)) % 10**12
             rates = (chance.expovariate(1e-4), chance.expovariate(1e-4))
-            writer.partitions.add((topic, index, replicas, isr[0] if isr else -1, isr, [], [], size, *rates))
+            writer.partitions.add((topic, index, replicas, isr[0] if isr else None, isr, [], [], size, *rates))
         writer.finish(SnapshotMeta(cluster_id=f"generated-{partitions}-{brokers}-{seed}", at=at))
     return path
 

@@ -31,7 +31,7 @@ TABLES = (
             **_PARTITION,
             "from_replicas": "its replicas in the snapshot, the preferred leader first",
             "to_replicas": "its replicas after the move",
-            "leader": "its leader in the snapshot; -1: none",
+            "leader": "its leader in the snapshot; null: none (of earlier releases: -1)",
             "bytes": "what the move copies, over all new replicas",
             "reason": "why it moves, for people",
             "rule": "the hard rule or the soft goal that moves it",

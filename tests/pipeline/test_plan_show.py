@@ -5,15 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline.plans import move_list
 from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
 from kafka_reassign_rpc.pipeline.plans.move_texts import move_lines
+from kafka_reassign_rpc.pipeline.plans.plan_summary import ImpactFigures, LoadFigures, RackFigures
+from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from tests.pipeline.plans import write_full_plan
+from tests.pipeline.plans import SUMMARY, write_full_plan
 
 MOVES = (
     (
@@ -71,6 +74,35 @@ def test_dp_9_moves_are_chosen_and_sorted(
     arguments: tuple[str, ...], names: list[str], plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert [line.split()[0] for line in shown(plan, capsys, *arguments)[:-1]] == names
+
+
+def test_dp_9_what_is_said_of_the_whole_plan_is_said_so_where_fewer_moves_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = LoadFigures(*[0] * len(LoadFigures.__struct_fields__))
+    racks = [RackFigures(name, 1, nothing, nothing) for name in "ab"]
+    impact = ImpactFigures(bytes_across_racks=50_000_000, fewer_racks=1)
+    plan = write_full_plan(tmp_path / "plan", *MOVES, racks=racks, impact=impact)
+    crossed, fewer = "50.0 MB of 130.0 MB cross racks", "1 partition ends on fewer racks than before"
+    assert shown(plan, capsys)[-2:] == [f"{plan}: {crossed}", f"{plan}: {fewer}: the loss of one costs more"]
+    for arguments in (("--topic", "logs"), ("--limit", "3")):
+        assert shown(plan, capsys, *arguments)[-2:] == [
+            f"{plan}: of the whole plan: {crossed}",
+            f"{plan}: of the whole plan: {fewer}: the loss of one costs more",
+        ]
+
+
+@pytest.mark.parametrize("leader", [None, -1])
+def test_dp_9_a_move_without_a_leader_has_none_also_in_a_plan_of_an_earlier_release(
+    leader: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan"
+    with PlanWriter(plan, SUMMARY.at) as writer:
+        writer.moves.add(("t", 0, (1, 2), (1, 3), leader, 7, "broker 2 is lost", "live-brokers", 1, 0, None, 1))
+        writer.write_summary(msgspec.structs.replace(SUMMARY, moves=1, bytes=7))
+        writer.publish()
+    assert json.loads(shown(plan, capsys, "--json")[0])["leader"] is None
+    assert [line.split()[0] for line in shown(plan, capsys, "--broker", "3", "--group", "broker")]
 
 
 @pytest.mark.parametrize("also", [(), ("--group", "topic"), ("--json",)])

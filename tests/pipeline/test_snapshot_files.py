@@ -21,10 +21,10 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 pytestmark = pytest.mark.gate
 
 META = SnapshotMeta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
-BROKERS = [(1, "a", "h1", 9092, 100, 50, True, True), (2, None, None, -1, None, None, False, None)]
+BROKERS = [(1, "a", "h1", 9092, 100, 50, True, True), (2, None, None, None, None, None, False, None)]
 PARTITIONS = [
     ("orders", 0, [1, 2], 1, [1], [], [], 7, None, None, True, None, None),
-    ("orders", 1, [2, 1], -1, [], [2], [1], None, 1.5, 2.5, None, 3.5, 4.5),
+    ("orders", 1, [2, 1], None, [], [2], [1], None, 1.5, 2.5, None, 3.5, 4.5),
 ]
 REPLICAS = [("orders", 0, 1, 7, "/d", False), ("orders", 0, 2, None, None, True)]
 CONFIGS = [("topic", "orders", "retention.ms", "9", 1), ("broker", "1", "password", None, None)]
@@ -168,7 +168,7 @@ def test_dp_1_truncated_parquet_is_named(tmp_path: Path, name: str, keep: float)
 
 FOREIGN: list[tuple[str, Any, str]] = [
     ("topic", [None, "orders"], "the column 'topic' has rows without a value"),
-    ("leader", [1, None], "the column 'leader' has rows without a value"),
+    ("partition", [1, None], "the column 'partition' has rows without a value"),
     ("bytes", ["7", "8"], "the column 'bytes' is string, not int64"),
     ("isr", [1, 2], "the column 'isr' is int64, not list<element: int32 not null>"),
 ]

@@ -175,6 +175,8 @@ OF_ROWS = [
              row([1, 2, 3], [4, 2, 3], copied=11, size=None)),
     Mutation("snapshot-leader", "the table names another leader", REBALANCE, MOVE,
              row([1, 2, 3], [4, 2, 3], told_leader=2)),
+    Mutation("snapshot-leader", "the table names no leader", REBALANCE, MOVE,
+             row([1, 2, 3], [4, 2, 3], told_leader=None)),
     Mutation("first-leader", "the leader is to lead first", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], first=1)),
     Mutation("leaders-stay", "a replica leads first with --leaders-stay", REBALANCE._replace(leaders_stay=True), MOVE,
              row([1, 2, 3], [4, 2, 3], first=2)),

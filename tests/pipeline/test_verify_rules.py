@@ -153,8 +153,8 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
 def moved(
     before: Sequence[int], after: Sequence[int], copied: int, reason: str = "why", **stood: Any
 ) -> dict[str, Any]:
-    """A row of a plan that says nothing of leader, priority and place."""
-    move = (before, after, None, copied, 1, None, stood.pop("first", None), None, reason)
+    """A row of a plan that says nothing of priority and place."""
+    move = (before, after, stood.get("leader"), copied, 1, None, stood.pop("first", None), None, reason)
     named = {"topic": "t", "partition": 0, "moves": [move], "forward": [], "back": [], "left_out": []}
     return named | {"replicas": before} | stood
 

@@ -15,6 +15,9 @@ from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
+_NO_LEADER = -1
+"""As in `PlannerPartition`; snapshots of earlier releases have it."""
+
 
 class PartitionTable(NamedTuple):
     """Rows and names are in order. `topic`: by row, an index of `names`."""
@@ -81,7 +84,7 @@ class PartitionTable(NamedTuple):
             self.topic,
             np.asarray(self.column("partition")),
             _padded(held[0], self.lengths("replicas"), ids),
-            np.asarray(self.column("leader")),
+            np.asarray(self.column("leader").fill_null(_NO_LEADER)),
             _padded(held[1], self.lengths("isr"), ids),
             np.asarray(self.column("bytes").fill_null(UNKNOWN)),
             produce,

@@ -273,8 +273,8 @@ def _write(
             leaders = {"leader": move.leader, "first_leader": move.first_leader}
             impact.add(move.topic, move.original, move.target, **leaders, copied=move.bytes)
             start += 1
-            named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
-            first_leader = None if move.first_leader < 0 else move.first_leader
+            leader, first_leader = (None if one < 0 else one for one in (move.leader, move.first_leader))
+            named = (move.topic, move.partition, move.original, move.target, leader, move.bytes)
             writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
         copies.end_batch()
         show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
 from kafka_reassign_rpc.pipeline.planning.verify_racks import copies_across_racks, rack_losses
 from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
-from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import NO_LEADER, SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     BatchSums,
     BrokerDelta,
@@ -156,8 +156,9 @@ class Chunk:
         table = self._said.moves
         texts = table["reason"].combine_chunks().dictionary_encode()
         key, before, after = self._keys(table), lists(table["from_replicas"]), lists(table["to_replicas"])
-        names = ("bytes", "leader", "batch", "priority", "first_leader", "start")
-        copied, leader, batch, priority, first, start = (whole(table[name]) for name in names)
+        names = ("bytes", "batch", "priority", "first_leader", "start")
+        copied, batch, priority, first, start = (whole(table[name]) for name in names)
+        leader = whole(table["leader"], NO_LEADER)
         order = np.argsort(key, kind="stable")
         if (key[order][1:] == key[order][:-1]).any():
             figures = (copied, leader, batch, priority, first, start)

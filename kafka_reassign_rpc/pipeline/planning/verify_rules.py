@@ -143,7 +143,7 @@ def _in_flight(moves: Moves, _: PlanFacts) -> Mask:
 
 @_rule("snapshot-leader", "the leader is that of the snapshot")
 def _snapshot_leader(moves: Moves, _: PlanFacts) -> Mask:
-    found: Mask = (moves.leader != NOBODY) & (moves.leader != moves.stood.leader)
+    found: Mask = moves.leader != moves.stood.leader
     return found
 
 

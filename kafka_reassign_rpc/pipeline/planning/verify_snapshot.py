@@ -26,7 +26,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_racks import are_uneven
 from kafka_reassign_rpc.pipeline.planning.verify_sums import SnapshotSums, loads_of
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 
-_NO_LEADER = -1
+NO_LEADER = -1
+"""Null in snapshots and plans; earlier releases wrote it."""
 
 
 class Stood(NamedTuple):
@@ -74,7 +75,7 @@ class SnapshotRows:
         self.replicas, self._isr, self._adding, self._removing = (
             lists(table[name]) for name in ("replicas", "isr", "adding", "removing")
         )
-        self._leader, self._bytes = whole(table["leader"], _NO_LEADER), whole(table["bytes"])
+        self._leader, self._bytes = whole(table["leader"], NO_LEADER), whole(table["bytes"])
         self._rates = [_whole_rates(table[name]) for name in RATES]
         waits: Mask = np.asarray(table["waiting"].fill_null(False)).astype(bool)
         self._in_flight: Mask = waits | (sizes(self._adding) > 0) | (sizes(self._removing) > 0)
@@ -129,8 +130,8 @@ class SnapshotRows:
     @cached_property
     def _usable(self) -> Mask:
         leader = self._leader[:, None]
-        leads = (leader == _NO_LEADER) | inside(leader, self.replicas)
-        known = inside(self._isr, self.replicas) | (self._isr == NOBODY) | (self._isr == _NO_LEADER)
+        leads = (leader == NO_LEADER) | inside(leader, self.replicas)
+        known = inside(self._isr, self.replicas) | (self._isr == NOBODY) | (self._isr == NO_LEADER)
         found: Mask = leads[:, 0] & in_all(known) & ~in_some(repeated(self.replicas))
         return found & (sizes(self.replicas) > 0)
 

@@ -33,7 +33,7 @@ class ListedMove(NamedTuple):
     partition: int
     from_replicas: list[int]
     to_replicas: list[int]
-    leader: int
+    leader: int | None
     bytes: int
     reason: str
     rule: str
@@ -47,8 +47,7 @@ class ListedMove(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
     @property
-    def sender(self) -> int:
-        """-1: none."""
+    def sender(self) -> int | None:
         return self.leader if self.first_leader is None else self.first_leader
 
     @property
@@ -63,7 +62,7 @@ class ListedMove(NamedTuple):
     def concerned(self) -> set[int]:
         """Brokers that gain or lose the replica, that send it, or that begin or cease to be its preferred leader."""
         found = {*self.gaining, *self.losing}
-        if self.gaining and self.sender >= 0:
+        if self.gaining and self.sender is not None:
             found.add(self.sender)
         if self.from_replicas[:1] != self.to_replicas[:1]:
             found.update(self.from_replicas[:1], self.to_replicas[:1])
@@ -133,7 +132,10 @@ def _sorted(plan: StorePath, keys: list[tuple[str, str]]) -> Iterator[Found]:
 
 
 def as_moves(rows: pa.RecordBatch | pa.Table) -> Iterator[ListedMove]:
-    return map(ListedMove, *(column.to_pylist() for column in rows.columns))
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    leader = columns["leader"]
+    columns["leader"] = pc.if_else(pc.less(leader, 0), None, leader)  # plans of earlier releases: -1
+    return map(ListedMove, *(column.to_pylist() for column in columns.values()))
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -181,6 +183,6 @@ def broker_sums(moves: Iterable[ListedMove]) -> list[tuple[int, BrokerSums]]:
             of.bytes_in += move.bytes // len(gaining) + (place < move.bytes % len(gaining))
         for broker in move.losing:
             sums.setdefault(broker, BrokerSums()).loses += 1
-        if gaining and move.sender >= 0:
+        if gaining and move.sender is not None:
             sums.setdefault(move.sender, BrokerSums()).bytes_out += move.bytes
     return sorted(sums.items())

@@ -17,7 +17,7 @@ MOVES_SCHEMA = pa.schema(
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("from_replicas", _IDS, nullable=False),
         pa.field("to_replicas", _IDS, nullable=False),
-        pa.field("leader", pa.int32(), nullable=False),
+        pa.field("leader", pa.int32()),
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("rule", pa.string(), nullable=False),
@@ -27,7 +27,7 @@ MOVES_SCHEMA = pa.schema(
         pa.field("start", pa.int32()),
     ]
 )
-"""`leader`: in the snapshot. `start`: over all batch files."""
+"""`leader`: in the snapshot; null: none. `start`: over all batch files."""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [

@@ -37,7 +37,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("broker", _NUMBER, "its id"),
         Column("rack", _TEXT, "its rack", null="it has none, or is not live"),
         Column("host", _TEXT, "its address", null="it is not live"),
-        Column("port", _NUMBER, "its port; -1 where it is not live"),
+        Column("port", _NUMBER, "its port", "", "it is not live"),
         Column("capacity_bytes", _LONG, "of the volumes of its online log dirs, each once", "bytes", _NO_SIZE),
         Column("free_bytes", _LONG, "what is free on them", "bytes", _NO_SIZE),
         Column("live", _FLAG, "whether it is live"),
@@ -69,7 +69,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
             "as Kafka lists them: during a move the target, then the removing replicas. Where the move waits, the"
             " present ones",
         ),
-        Column("leader", _NUMBER, "-1: it has none"),
+        Column("leader", _NUMBER, "its leader; of earlier releases -1: none", "", "it has none"),
         Column("isr", _BROKER_IDS, "the replicas in sync"),
         Column("adding", _BROKER_IDS, "the replicas that the move adds, or will add"),
         Column("removing", _BROKER_IDS, "the replicas that the move removes, or will remove"),
