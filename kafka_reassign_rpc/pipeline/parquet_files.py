@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 GROUP_ROWS = 50_000
 FILE_ROWS = 250_000
 """Several files let several tasks read."""
+SHARE_ROWS = 2 * FILE_ROWS
+_MOST_SHARES = 16
+"""Each task that reads a share gets the whole file first."""
 
 FORMAT = 1
 """A release that gives a column another meaning raises it; one that adds columns does not."""
@@ -247,12 +250,28 @@ def record_batches(
             raise _unreadable(file, "cannot be read to its end", error) from None
 
 
-def table_in(name: str, content: bytes, schema: pa.Schema) -> pa.Table:
-    """Of a file that was read: columns that it lacks are null. `name` is for errors. Raises BadInput."""
+def shares_of(path: StorePath) -> int:
+    """By how many tasks a file is read, each of which takes some row groups: more than one where a file is much larger
+    than those of `DirectoryWriter`. By the footers; a file that has none is named where it is read.
+    """
+    shares = 1
+    for file in [path] if path.is_file() else matching(path, "*.parquet"):
+        with suppress(pa.ArrowException, OSError), open_for_arrow(file, "rb") as source:
+            found = pq.read_metadata(source)
+            shares = max(shares, min(found.num_row_groups, found.num_rows // SHARE_ROWS, _MOST_SHARES))
+    return shares
+
+
+def table_in(name: str, content: bytes, schema: pa.Schema, share: int = 0, shares: int = 1) -> pa.Table:
+    """Of a file that was read: columns that it lacks are null. `name` is for errors; `share`: see `shares_of`. Raises
+    BadInput.
+    """
     try:
         with pq.ParquetFile(pa.BufferReader(content)) as opened:
             held = [name for name in schema.names if name in opened.schema_arrow.names]
-            batches = [_with_all_columns(batch, schema) for batch in opened.iter_batches(GROUP_ROWS, columns=held)]
+            groups = range(share, opened.num_row_groups, shares)
+            read = opened.iter_batches(GROUP_ROWS, row_groups=groups, columns=held) if groups else ()
+            batches = [_with_all_columns(batch, schema) for batch in read]
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{name}: cannot be read to its end: {_first_line(error)}") from None
     return pa.Table.from_batches(batches, schema=schema)

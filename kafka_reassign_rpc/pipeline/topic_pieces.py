@@ -21,7 +21,7 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     tasks_for,
     to_table,
 )
-from kafka_reassign_rpc.pipeline.parquet_files import table_in, whole_files
+from kafka_reassign_rpc.pipeline.parquet_files import shares_of, table_in, whole_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
 from kafka_reassign_rpc.planner.columns.partition_columns import random_columns
 
@@ -37,18 +37,19 @@ PIECE_PARTITIONS = 5000
 
 
 class Source(NamedTuple):
-    """Files, in directories or by themselves. `read` makes rows by `schema` of the name and the content of one; rows
-    have a topic and a partition.
+    """Files, in directories or by themselves. Each of `reads` makes some rows by `schema` of the name and the content
+    of one, together they make all; rows have a topic and a partition.
     """
 
     places: Sequence[StorePath]
     schema: pa.Schema
-    read: Callable[[str, bytes], pa.Table]
+    reads: Sequence[Callable[[str, bytes], pa.Table]]
     names: str = "*.parquet"
 
 
 def parquet_source(path: StorePath, schema: pa.Schema) -> Source:
-    return Source([path], schema, partial(table_in, schema=schema))
+    shares = shares_of(path)
+    return Source([path], schema, [partial(table_in, schema=schema, share=one, shares=shares) for one in range(shares)])
 
 
 class PieceCaller(Protocol):
@@ -73,8 +74,9 @@ class CallHere:
         key = (tuple(source.places), source.schema.to_string())
         if key not in self._read:
             files = (file for place in source.places for file in _files(place, source.names))
-            read = (source.read(str(file), file.read_bytes()) for file in files)
-            self._read[key] = pa.concat_tables([source.schema.empty_table(), *read])
+            contents = ((str(file), file.read_bytes()) for file in files)
+            made = (read(*content) for content in contents for read in source.reads)
+            self._read[key] = pa.concat_tables([source.schema.empty_table(), *made])
         return self._read[key]
 
 
@@ -97,21 +99,24 @@ class CallOnSpark:
 def in_pieces(spark: "SparkSession", sources: Sequence[Source], tasks: int) -> "DataFrame":
     """Each task gets cells of rows, each with the number of its source."""
 
-    def parts(number: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def parts(
+        number: int, read: Callable[[str, bytes], pa.Table]
+    ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         def of_file(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for name, content in cells_of(batches):
-                for part, rows in divided(sources[number].read(name, content), tasks):
+                for part, rows in divided(read(name, content), tasks):
                     places = (pa.array([one], pa.int32()) for one in (part, number))
                     yield pa.record_batch([*places, cell(rows_to_cell(rows))], ["part", "number", "rows"])
 
         return of_file
 
-    read = [
-        mapped(whole_files(spark, [*map(spark_uri, one.places)], one.names), parts(number), _PARTS)
+    made = [
+        mapped(whole_files(spark, [*map(spark_uri, one.places)], one.names), parts(number, read), _PARTS)
         for number, one in enumerate(sources)
         if one.places
+        for read in one.reads
     ]
-    rows = reduce(lambda one, other: one.union(other), read)
+    rows = reduce(lambda one, other: one.union(other), made)
     return (rows.repartitionById(tasks, "part") if tasks > 1 else rows.coalesce(1)).drop("part")
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import arrow_tasks
+from kafka_reassign_rpc.pipeline import arrow_tasks, parquet_files
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, after_a_step, to_cells, to_chunk, to_proposals
@@ -18,9 +20,9 @@ from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS, SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.pipeline.topic_pieces import PIECE_PARTITIONS
+from kafka_reassign_rpc.pipeline.topic_pieces import PIECE_PARTITIONS, CallOnSpark, parquet_source
 from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from tests.pipeline.test_plan_in_memory import GOALS, write_random_snapshot
@@ -94,6 +96,9 @@ def test_dp_6_a_plan_is_the_same_to_the_byte_from_one_chunk_and_from_many_that_a
     assert files(tmp_path / "many") == files(tmp_path / "one")
 
 
+_NAMES = [("topic", "ascending"), ("partition", "ascending")]
+
+
 def facts_of(path: StorePath, goal: Goal) -> ClusterFacts:
     everything = frozenset(row["broker"] for row in snapshot_files.read(path, "brokers").to_pylist())
     return ClusterFacts(goal, everything, everything, {}, 1)
@@ -135,6 +140,39 @@ def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(
     assert sorted(piece for found in pieces for piece in found) == [0, 1, 2]
     assert len(pieces) > 1
     assert (survey.survey.partitions, survey.faults.total) == (rows, 0)
+
+
+@pytest.mark.gate
+def test_dp_6_one_large_file_is_read_by_several_tasks_which_take_its_row_groups(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The readings of a file are counted, and what each makes of it."""
+    monkeypatch.setattr(parquet_files, "SHARE_ROWS", 40)
+    path = written(tmp_path / "snapshot", random_cluster(6, 3, 230))
+    (file,) = (path / "partitions").iterdir()
+    pq.write_table(pq.read_table(file), file, row_group_size=30)
+    source = parquet_source(path / "partitions", PARTITIONS)
+    parts = [read(file.name, file.read_bytes()) for read in source.reads]
+    assert [len(part) for part in parts] == [60, 60, 50, 30, 30]
+    assert pa.concat_tables(parts).sort_by(_NAMES) == snapshot_files.read(path, "partitions").sort_by(_NAMES)
+    reads = spark.sparkContext.accumulator(0)
+
+    def counted(read: Callable[[str, bytes], pa.Table]) -> Callable[[str, bytes], pa.Table]:
+        def reading(name: str, content: bytes) -> pa.Table:
+            reads.add(1)
+            return read(name, content)
+
+        return reading
+
+    several = source._replace(reads=[*map(counted, source.reads)])
+    (names,) = CallOnSpark(spark, 230)([several], lambda tables, _: tables[0].select(["topic", "partition"]), None)
+    assert names.sort_by(_NAMES) == pa.concat_tables(parts).select(["topic", "partition"]).sort_by(_NAMES)
+    assert reads.value == len(parts)
+    on_spark, here = CallsOnSpark(spark, path, 230, None), CallsHere(path)
+    facts = facts_of(path, Goal(GoalKind.REBALANCE))
+    found = [one.divide(surveyed_chunk, facts, SnapshotSurvey.merge) for one in (on_spark, here)]
+    assert dict(found[0].survey.loads.items()) == dict(found[1].survey.loads.items())
+    on_spark.close()
 
 
 def test_dp_6_only_partitions_that_the_goal_may_move_are_kept_for_the_rounds(tmp_path: Path) -> None:

@@ -75,12 +75,12 @@ def _of_all(found: Sequence[FoundSnapshot], table: str) -> Source:
         rows = table_in(file, content, TABLES[table])
         return rows.append_column(_AT, pa.array([times[file.split("/")[-3]]] * len(rows), _AT.type))
 
-    return Source(places, TABLES[table].append(_AT), read)
+    return Source(places, TABLES[table].append(_AT), [read])
 
 
 def _requests(events: StorePath | None) -> Source:
     """Moves to another replication factor."""
-    return Source([] if events is None else [events], event_files.EVENTS, _requests_in)
+    return Source([] if events is None else [events], event_files.EVENTS, [_requests_in])
 
 
 def _requests_in(file: str, content: bytes) -> pa.Table:

@@ -45,7 +45,7 @@ class History(NamedTuple):
 def history(call: PieceCaller, events: StorePath, snapshot: StorePath | None) -> History:
     """Raises BadInput for a partition that stands twice in the snapshot: its moves would count twice."""
     if snapshot is None:
-        sizes = Source([], PARTITIONS, lambda _, __: PARTITIONS.empty_table())
+        sizes = Source([], PARTITIONS, [])
     else:
         snapshot_files.check(snapshot)
         sizes = parquet_source(snapshot_files.table_path(snapshot, "partitions"), PARTITIONS)

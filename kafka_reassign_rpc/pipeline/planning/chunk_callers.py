@@ -104,13 +104,18 @@ class CallsOnSpark:
         return self._keep(in_pieces(self._spark, [source], self._tasks), of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
-        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for name, content in cells_of(batches):
-                yield answer_row(function(parquet_files.table_in(name, content, TABLES["replicas"]), given))
+        source = parquet_source(snapshot_files.table_path(self._path, "replicas"), TABLES["replicas"])
+        nothing = function(source.schema.empty_table(), given)
 
-        files = parquet_files.whole_files(self._spark, [spark_uri(snapshot_files.table_path(self._path, "replicas"))])
-        nothing = function(TABLES["replicas"].empty_table(), given)
-        return reduce(merge, self._answers(mapped(files, of_task), merge), nothing)
+        def reading(read: Callable[[str, bytes], pa.Table]) -> "DataFrame":
+            def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for content in cells_of(batches):
+                    yield answer_row(function(read(*content), given))
+
+            return mapped(parquet_files.whole_files(self._spark, [*map(spark_uri, source.places)]), of_task)
+
+        answers = reduce(lambda one, other: one.union(other), map(reading, source.reads))
+        return reduce(merge, self._answers(answers, merge), nothing)
 
     def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -55,11 +55,11 @@ def entries_of(plan: StorePath, directory: str) -> Source:
         number = _NUMBER.search(path)
         return _entries(_decoded(content), int(number[1]) if number else None, last_first=directory == ROLLBACK)
 
-    return Source([plan / directory], ENTRIES, read, "*")
+    return Source([plan / directory], ENTRIES, [read], "*")
 
 
 def faults_of_files(plan: StorePath) -> list[Source]:
-    return [Source([plan / directory], FAULTS, _faults_in, "*") for directory in (BATCHES, ROLLBACK)]
+    return [Source([plan / directory], FAULTS, [_faults_in], "*") for directory in (BATCHES, ROLLBACK)]
 
 
 def named_faults(tables: Sequence[pa.Table], _: None) -> list[list[RuleViolation]]:
