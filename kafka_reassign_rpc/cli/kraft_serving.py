@@ -17,7 +17,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
+from kafka_reassign_rpc.embedded_kraft.kraft_cluster import EmbeddedKRaft
 from kafka_reassign_rpc.kraft.front import FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
 from kafka_reassign_rpc.kraft.term_duties import Asked

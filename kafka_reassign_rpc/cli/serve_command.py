@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
-from kafka_reassign_rpc.embedded_kraft import NODES, EmbeddedKRaft
+from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps, file_descriptors

@@ -6,8 +6,3 @@ formatted_dirs  the directories of nodes, by one run of Kafka's tool
 node_properties where a node and its controllers are
 kept_ports      ports for JVMs that bind them only seconds after they were chosen
 """
-
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, JarsUnavailable
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft, KRaftFailed
-
-__all__ = ["KAFKA_VERSION", "NODES", "EmbeddedKRaft", "JarsUnavailable", "KRaftFailed"]

@@ -17,6 +17,8 @@ cluster_name   which of several clusters a line is about
 error_text     errors for people
 forgetting     maps that hold what there is
 host_port      addresses as Kafka reads them
+resolved_host  the IP address of a host
+page_address   addresses of status pages that other servers tell
 counted        numbers with their nouns and verbs
 shell_completion  scripts with which shells complete command lines
 nearest_name   names that nothing has, with what was meant

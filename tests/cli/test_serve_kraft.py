@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
-from kafka_reassign_rpc.embedded_kraft import KAFKA_VERSION, NODES, JarsUnavailable, kafka_jars
+from kafka_reassign_rpc.embedded_kraft import kafka_jars
+from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, JarsUnavailable
+from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES
 from tests.http_client import get
 from tests.processes import Processes, children_of, exists
 from tests.stock.tools import Tools
