@@ -8,6 +8,7 @@ others wait for, has to be seen, too.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -62,6 +63,9 @@ class ClusterPoller:
         """Topics with moves in flight, by the last look."""
         self._all_at = float("-inf")
         """When the last look at everything began, in the time of the event loop."""
+        self._moved: frozenset[str] = frozenset()
+        """Topics that something moved in when the last look at everything began, or since: a broker that lags shows the
+        end of a move later than the controller."""
         self._costs_s = self._all_costs_s = 0.0
         """How long the traffic of the last look, and of the last one at everything, has to last."""
         self._wake = asyncio.Event()
@@ -82,11 +86,10 @@ class ClusterPoller:
             self._wake.clear()
             await asyncio.sleep(max(self._pace.moving, self._costs_s))
             if not self._moving(loop.cluster):
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
                         await self._wake.wait()
-                except TimeoutError:
-                    pass
+                    await asyncio.sleep(self._pace.moving)  # the cluster is being told: a look would be in its way
 
     async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:
         """At partitions that the request names and that are not known, or whose moves it cancels while none is known:
@@ -129,9 +132,10 @@ class ClusterPoller:
         with counted() as cost:
             if is_of_all:
                 look, asked = await self._at_all(known), known
-                self._all_at = now
+                self._all_at, self._moved = now, names
             else:
-                look, names = await self._at(names, loop.cluster)
+                look, names = await self._at(names | self._moved, loop.cluster)
+                self._moved = names
                 asked = [one for one in known if one.name in names]
         self._costs_s = traffic_s(cost)
         if is_of_all:
