@@ -210,9 +210,14 @@ class KRaftStore:
         look = await ahead.found if self._counts(ahead, asked) else None
         if look is None:
             look = await look_until_answered(partial(self._cluster.assignments, asked))
-        if not all(_is_shown(look, name) for name in view.checked):  # a broker may not have heard of them yet
+        if await self._differs(look, cluster, view):  # the broker that has answered may lag
             await asyncio.sleep(AGAIN_S)
             look = await look_until_answered(partial(self._cluster.assignments, asked))
+            if why := await self._differs(look, cluster, view):
+                raise ReloadNeeded(why)
+
+    async def _differs(self, look: Look, cluster: Cluster, view: IntentView) -> str:
+        """What the look has not as decisions depend on it; "": nothing."""
         records = {one: cluster_seen.records_of(self.intents, one, topic.id) for one, topic in look.topics.items()}
         pace = Pace()
         for name in view.checked:
@@ -220,12 +225,13 @@ class KRaftStore:
             topic, known = look.topics.get(name.topic), cluster.get(*name)
             found = None if topic is None else topic.partitions.get(name.partition)
             if known is None or found is None:
-                raise ReloadNeeded(f"partition {name.topic}-{name.partition} was not shown")
+                return f"partition {name.topic}-{name.partition} was not shown"
             seen = cluster_seen.partition_seen(found, look.moves.get(name), look.brokers)
             value = seen.with_record(records[name.topic].get(name))
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
                 what = _text(seen.assignment)
-                raise ReloadNeeded(f"{name.topic}-{name.partition} has other replicas than before: {what}")
+                return f"{name.topic}-{name.partition} has other replicas than before: {what}"
+        return ""
 
     def _record(self, cluster: Cluster, view: IntentView) -> Generator[None, None, RoundRecord | None]:
         """Yields after each partition."""
@@ -325,11 +331,6 @@ def _put_part(changes: QueueChanges, durable: replay.Durable, intents: Intents, 
     changes.made[path] = made
     if made is not None:
         durable.parts[path] = replay.Written(made.version, made.changed, made.created)
-
-
-def _is_shown(look: Look, name: TopicPartition) -> bool:
-    topic = look.topics.get(name.topic)
-    return topic is not None and name.partition in topic.partitions
 
 
 def _text(seen: SeenPartition) -> str:

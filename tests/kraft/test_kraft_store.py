@@ -145,6 +145,23 @@ async def test_kr_8_a_move_that_somebody_else_has_started_meanwhile_is_not_overw
     assert (here.shown().target, here.shown().move) == ((4, 2), None), "shown, and left alone"
 
 
+async def test_kr_6_a_broker_that_lags_is_asked_again_before_a_round_is_decided_again(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale, assignments = [await here.kraft.assignments({"t"})], here.kraft.assignments
+
+    async def lagging(topics: Collection[str]) -> Look:
+        return stale.pop() if stale else await assignments(topics)
+
+    here.kraft.partitions[NAME].alter((2, 1))
+    await here.store.reload(here.cluster)
+    monkeypatch.setattr(here.kraft, "assignments", lagging)
+    monkeypatch.setattr(kraft_store, "AGAIN_S", 0.0)
+    await here.ask((3, 2))
+    assert here.now.told.keys() == {NAME}
+    assert not stale
+
+
 async def test_kr_6_a_round_is_checked_by_the_look_that_began_with_its_request(here: Here) -> None:
     await here.store.look_ahead({"t", "another"})
     looks = here.kraft.looks
