@@ -12,15 +12,24 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from statistics import median
 
 from benchmarks import frames
 from benchmarks.client import Address, Wire, until_nothing_moves
 from benchmarks.cluster import START_S, controlling, cpu_seconds, until_shown
+from benchmarks.state_log import followed
 from benchmarks.stock_brokers import BROKERS, JVM, REPLICAS, SETTINGS, away, ended_after, home, where
 from benchmarks.tables import duration, show
+from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.kraft.kraft_process import RANKS
+from kafka_reassign_rpc.kraft.round_records import RoundRecord, Waiting, encode
+from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.tasks import end
 from tests.stock.kraft import KRaftNode, kraft_cluster, start_all
 from tests.stock.process import LoggedProcess
 
@@ -32,6 +41,10 @@ PAUSE_S = 7.0
 everything every five seconds, has seen what it was not told.
 """
 LEAD_S = 4.0
+MANY = 100_000
+NO_SERVER = "2999@127.0.0.1:1"
+FIRST_BY_RANK = 1_101
+"""The id of a server that claims first, as all with the same remainder."""
 ONE_AT_A_TIME = ("--partition-reassignments-max-per-cluster", "1")
 _READY = re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE)
 
@@ -75,10 +88,20 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
         for leader, next_one in itertools.pairwise(servers[1:]):
             took.append(await _take_over(leader, next_one, _topics(sizes) if not took else {}))
             print(f"  kraft: take-over {duration(took[-1])}, load {os.getloadavg()[0]:.1f}", flush=True)
+        await servers[-1].kill()
+        many = MANY // 10 if quick else MANY
+        from_log = [one async for one in _from_log(bootstrap, folder, many, 1 if quick else ROUNDS)]
     taken = show(
-        f"kraft: take-over with {sum(sizes):,} moves that wait, L = {LEAD_S:g} s",
-        ("what", "median", "longest", "times"),
-        [["kill -9 until the next server answers", duration(median(took)), duration(max(took)), str(len(took))]],
+        f"kraft: take-over, L = {LEAD_S:g} s",
+        ("moves that wait", "median", "longest", "times"),
+        [
+            [f"{waiting:,}", duration(median(times)), duration(max(times)), str(len(times))]
+            for waiting, times in ((sum(sizes), took), (many, from_log))
+        ],
+        [
+            "from the end of the leader (kill -9 in the first row) until the next server answers",
+            f"{many:,}: in the state log, of partitions that no broker has",
+        ],
     )
     return taken + show(
         f"kraft: one Alter of a cluster in KRaft mode, {REPLICAS} replicas, one of them moves",
@@ -109,6 +132,33 @@ async def _take_over(leader: Service, next_one: Service, waiting: Mapping[str, i
     begun = time.perf_counter()
     await controlling(next_one.address)
     return time.perf_counter() - begun
+
+
+async def _from_log(bootstrap: str, folder: Path, many: int, rounds: int) -> AsyncIterator[float]:
+    """Three brokers on one machine cannot have so many partitions. The leader only writes the log; its moves wait for
+    topics that nobody has, which the next server finds out by its looks, later.
+    """
+    move = WaitingMove(MoveTerms((1, 2), route=QUEUE))
+    names = [(f"none-{number // 1_000}", number % 1_000) for number in range(many)]
+    records = [
+        RoundRecord(at=0, server=NO_SERVER),
+        *(RoundRecord(at=0, waiting=[Waiting(0, *name, move) for name in some]) for some in pieces(names, 1_000)),
+    ]
+    async with StateLog(client_settings({"bootstrap_servers": bootstrap}), server=NO_SERVER) as log:
+        following = asyncio.create_task(followed(log))
+        for number in range(rounds):
+            await log.claim()
+            await log.snapshot([encode(record) for record in records])
+            leading = asyncio.create_task(log.keep())
+            next_one = Service(folder, bootstrap, FIRST_BY_RANK + RANKS * number, *ONE_AT_A_TIME)
+            async with ended_after(next_one):
+                await next_one.start()  # it has read the log up to a sign of life
+                await end(leading)
+                begun = time.perf_counter()
+                await controlling(next_one.address)
+                yield time.perf_counter() - begun
+                print(f"  kraft: take-over of {many:,}, load {os.getloadavg()[0]:.1f}", flush=True)
+        await end(following)
 
 
 class _Way:

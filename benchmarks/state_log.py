@@ -78,7 +78,7 @@ async def _takes_over(
     async with StateLog(settings, topic=topic) as log:
         leader.launch([sys.executable, "-m", "tests.kraft.state_log.committer", bootstrap, topic, str(LEAD_S)])
         await leader.wait_for_line(re.compile(rb"acked 10 "))
-        following = asyncio.create_task(_follow(log))
+        following = asyncio.create_task(followed(log))
         await leader.wait_for_line(re.compile(rb"acked 60 "))
         leader.send(number)
         began = time.perf_counter()
@@ -93,6 +93,6 @@ async def _takes_over(
     return took
 
 
-async def _follow(log: StateLog) -> None:
+async def followed(log: StateLog) -> None:
     async for _ in log.follow():
         pass
