@@ -71,10 +71,7 @@ class ControllerProcess(HasParts):
         self._http = None if config.metrics_listener is None else ServedHttp(config, state, stats, self._page)
         if self._http is not None:
             recorder.counter = self._http.observers
-        clients, http = (config.advertised or config.listeners)[0].host, self._http
-        self._registration = registration = ServerRegistration(
-            zk, config.server_id, lambda: None if http is None else http.page_address(clients)
-        )
+        self._registration = registration = ServerRegistration(zk, config.server_id, self._page_address)
         self._listeners = ClientListeners(
             around, service, standby, registration, self._page, self._acls, self._door, quotas, stats
         )
@@ -112,6 +109,10 @@ class ControllerProcess(HasParts):
         yield Part(lambda: self._listeners.start(self._cluster_id), self._listeners.close)
         yield Part(self._handshakes.start, self._handshakes.close)
         yield Part(self._supervisor.start, self._supervisor.resign)
+
+    def _page_address(self) -> str | None:
+        of = self._config
+        return None if self._http is None else self._http.page_address((of.advertised or of.listeners)[0].host)
 
     async def _join_cluster(self) -> None:
         await connect(self._zk, self._config)
