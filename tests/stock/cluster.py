@@ -32,7 +32,6 @@ DEFAULTS: Mapping[str, str] = {
     "num.io.threads": "2",
     "background.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
-    "replica.fetch.wait.max.ms": "100",
     "replica.fetch.max.bytes": "16384",
     "replica.lag.time.max.ms": "5000",
     "zookeeper.session.timeout.ms": "6000",
