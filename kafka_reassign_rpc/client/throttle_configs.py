@@ -130,8 +130,8 @@ def throttles_in_use(
     return ThrottlesInUse(frozenset(rated), lists)
 
 
-def _partition(entry: str) -> int:
-    """-1 for text other than `partition:broker`."""
+def _partition(entry: str) -> int | None:
+    """None for text other than `partition:broker`."""
     first, _, second = entry.partition(":")
     partition, broker = whole_number(first, 0, 2**31 - 1), whole_number(second, 0, 2**31 - 1)
-    return -1 if partition is None or broker is None else partition
+    return None if broker is None else partition

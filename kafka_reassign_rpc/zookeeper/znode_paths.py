@@ -175,11 +175,10 @@ def queue_part(root: str, number: int) -> str:
     return f"{root}/part_{number:010d}"
 
 
-def queue_part_number(path: str) -> int:
-    """-1 if the path is none of a part."""
+def queue_part_number(path: str) -> int | None:
+    """None if the path is none of a part."""
     match = _QUEUE_PART.fullmatch(path)
-    number = None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
-    return -1 if number is None else number
+    return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
 
 
 def delegation_token(token_id: str) -> str:

@@ -52,7 +52,9 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
     except NoNode:
         return QueueRootRead(root)
     part, problems = await _part(root, root, data, stat)
-    children = [path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) >= 0]
+    children = [
+        path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) is not None
+    ]
     has_children = len(children) < len(names)
     if has_children:
         text = f"{root} cannot be deleted when all has left it: it has children of others"

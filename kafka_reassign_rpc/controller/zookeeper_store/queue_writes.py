@@ -89,9 +89,9 @@ def _new_parts(
     queue: Queue, changes: QueueChanges, root: str, moves: Iterable[tuple[StoredName, WaitingMove]]
 ) -> Iterator[Op]:
     known = [part.path for part in queue.of(root)] + [path for path, part in changes.made.items() if part is not None]
-    number = max((znode_paths.queue_part_number(path) for path in known if path.startswith(f"{root}/")), default=-1)
-    for entries, data in _chunks(moves):
-        number += 1
+    numbers = [znode_paths.queue_part_number(path) for path in known if path.startswith(f"{root}/")]
+    first = max((one for one in numbers if one is not None), default=-1) + 1
+    for number, (entries, data) in enumerate(_chunks(moves), first):
         path = znode_paths.queue_part(root, number)
         changes.made[path] = QueuePart(root, path, entries, size=len(data))
         yield Create(path, data)

@@ -16,8 +16,6 @@ class UnhealthyPartitions(NamedTuple):
 
 
 HEALTHY = UnhealthyPartitions()
-_NEVER = -1
-"""No topic has this revision."""
 
 
 def is_under_replicated(partition: Partition) -> bool:
@@ -31,13 +29,14 @@ class PartitionHealth:
     """`now`: the last count. A topic is counted again only after a change of its partitions, or while one is new."""
 
     def __init__(self) -> None:
-        self._counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
+        self._counted: dict[str, tuple[int | None, UnhealthyPartitions]] = {}
+        """By topic: at which of its revisions; None: it is counted again in any case."""
         self.now = HEALTHY
         self.counted = False
 
     def update(self, cluster: Cluster) -> Iterator[None]:
         """Without topics in deletion, as in Kafka."""
-        counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
+        counted: dict[str, tuple[int | None, UnhealthyPartitions]] = {}
         under_replicated = offline = 0
         for topic in list(cluster.topics.values()):
             yield
@@ -47,7 +46,7 @@ class PartitionHealth:
             if known is None or known[0] != topic.revision:
                 yield
                 found, are_new = _count(topic, cluster)
-                known = _NEVER if are_new else topic.revision, found
+                known = None if are_new else topic.revision, found
             counted[topic.name] = known
             under_replicated += known[1].under_replicated
             offline += known[1].offline
