@@ -9,7 +9,7 @@ sasl_settings, outward_settings)
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
 security_names                            names that mean security and that nothing would use
-zookeeper_access                          how check, leave and status reach a secured ZooKeeper
+cluster_access                            which cluster check, leave and status mean, and how they reach its ZooKeeper
 secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs
 completion                                the script for the completion of a shell
@@ -17,7 +17,6 @@ settings_reader, value_parsers            settings from flags and a TOML file; t
 long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode
 kraft_access                              how serve, check, status and leave reach a cluster in KRaft mode
-cluster_modes                             which mode the cluster of a command is in
 demo_topics                               topics with records, in the cluster in KRaft mode that `serve` starts
 fleet_subprocess                          the simulated brokers that serve starts
 submit_ending                             how submit runs and ends, of both kinds of plans

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli.cluster_modes import in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_access import given, in_kraft_mode
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -17,7 +17,6 @@ from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_se
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
-from kafka_reassign_rpc.cli.zookeeper_access import given
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.preflight import departure_findings, findings, own_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather

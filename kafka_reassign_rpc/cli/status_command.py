@@ -11,7 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.cluster_modes import add_cluster, in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_access import add_access, add_cluster, in_kraft_mode
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -19,7 +19,6 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import checked
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
-from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus
 from kafka_reassign_rpc.security.secret_files import readable

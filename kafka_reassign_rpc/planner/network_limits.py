@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -20,3 +20,11 @@ class NetworkLimits(msgspec.Struct, frozen=True):
     def bandwidth_of(self, broker: int) -> int:
         """Moves share it with clients."""
         return self.by_broker.get(broker, self.bandwidth)
+
+
+def broker_speeds(brokers: Collection[int], network: NetworkLimits) -> dict[int, float]:
+    """Bytes divided by a broker's speed compare as the seconds that they take. The mean is 1.0, which all have exactly
+    if their rates are equal.
+    """
+    mean = sum(network.rate(broker) for broker in brokers) / max(1, len(brokers))
+    return {broker: network.rate(broker) / mean for broker in brokers}

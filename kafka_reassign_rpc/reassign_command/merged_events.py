@@ -1,7 +1,7 @@
 """The events of all running servers as one stream, by time.
 
 Each server records what it decides, so after a failover the history is on two. The events of one server come in the
-order of its log, even if its clock was set back: see `core.events.log_clock`.
+order of its log, even if its clock was set back: see `LogClock`.
 """
 
 import heapq
@@ -12,7 +12,7 @@ from contextlib import closing
 from kafka_reassign_rpc.client import ClusterNode, Event, KafkaError, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON, EventCursor
 from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
-from kafka_reassign_rpc.core.events.log_clock import LogClock
+from kafka_reassign_rpc.core.events.event_lines import LogClock
 
 Say = Callable[[str], None]
 Recorded = tuple[int, Event]

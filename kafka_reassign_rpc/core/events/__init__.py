@@ -4,7 +4,7 @@ catalogue.py        every event: name, level, fields, meaning
 decided_events.py   turns the decisions of a durable round into events
 cluster_news.py     events of what is read, not decided: brokers lost or returned, switches
 config_news.py      the event of a change of dynamic configs
-event_lines.py      the line of an event: written, and read also as earlier releases wrote it
+event_lines.py      the line of an event: written, read also as earlier releases wrote it, and when
+                    it was recorded if clocks jump
 notifications.py    which events webhooks report, and how they wait for a receiver
-log_clock.py        when events were recorded if clocks jump
 """

@@ -5,7 +5,6 @@ forced_rounds.py          rounds of a goal that forces changes
 filling_broker.py         a broker that fills up
 fill_levels.py            how full brokers become
 rack_weights.py           how often each rack is drawn
-broker_speeds.py          relative speeds
 placing.py                places replicas one by one
 spare_loads.py            what brokers can do without, or with, at the end
 spare_rooms.py            what may still come to each broker

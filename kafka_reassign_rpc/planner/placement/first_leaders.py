@@ -12,9 +12,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits, broker_speeds
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
-from kafka_reassign_rpc.planner.placement.broker_speeds import broker_speeds
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals import piecewise
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT, ChangeProposal, LoadChange, PartitionName

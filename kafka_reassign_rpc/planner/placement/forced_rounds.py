@@ -16,10 +16,9 @@ from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
 from kafka_reassign_rpc.planner.brokers.broker_room import Spare
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits, broker_speeds
 from kafka_reassign_rpc.planner.placement import fill_levels, rack_weights
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, threshold_at_level
-from kafka_reassign_rpc.planner.placement.broker_speeds import broker_speeds
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.placement.placing import Placing, copies_of
 from kafka_reassign_rpc.planner.proposals import piecewise

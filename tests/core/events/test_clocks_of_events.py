@@ -1,6 +1,6 @@
 """When events were recorded, where the clock of their server jumped."""
 
-from kafka_reassign_rpc.core.events.log_clock import SKEW_MS, LogClock
+from kafka_reassign_rpc.core.events.event_lines import SKEW_MS, LogClock
 
 NOW = 1_790_000_000_000
 
