@@ -13,6 +13,7 @@ its control runs is kept, and what was found is in `tests/mutants.jsonl`: a run 
 
 import argparse
 import ast
+import fcntl
 import os
 import random
 import shutil
@@ -23,8 +24,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 
 from tests import mutants_page
@@ -242,16 +243,26 @@ def tried(root: Path, mutant: Mutant, ran: RanLines) -> Found:
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # what is compiled is that of the unchanged code
 
 
+@contextmanager
+def _alone(path: Path, what: str) -> Iterator[None]:
+    """Another call with the same commit, or another thread of this one, waits."""
+    with path.with_name(f"{path.name}.{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def copied(commit: str, to: Path) -> Path:
     """The commit's files."""
-    to.mkdir(parents=True, exist_ok=True)
-    with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
-        subprocess.run(["tar", "-x", "-C", str(to)], stdin=archive.stdout, check=True)
-    if archive.returncode:
-        raise RuntimeError(f"git archive {commit} failed")
-    for name in (".jars", ".venv"):
-        if ROOT.joinpath(name).exists() and not to.joinpath(name).exists():
-            to.joinpath(name).symlink_to(ROOT / name)
+    with _alone(to, "copy"):
+        if not (done := to / ".copied").exists():
+            to.mkdir(parents=True, exist_ok=True)
+            with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
+                subprocess.run(["tar", "-x", "-C", str(to)], stdin=archive.stdout, check=True)
+            if archive.returncode:
+                raise RuntimeError(f"git archive {commit} failed")
+            for name in filter(lambda one: ROOT.joinpath(one).exists(), (".jars", ".venv")):
+                to.joinpath(name).symlink_to(ROOT / name)
+            done.touch()
     return to
 
 
@@ -277,24 +288,20 @@ def _known(root: Path, folder: str) -> RanLines | None:
 
 
 def _run_now(root: Path, folder: str, files: Sequence[str]) -> RanLines:
-    with _one_control:  # another room may have had it run meanwhile
+    with _alone(root, "control"):  # another room may have had it run meanwhile
         return _known(root, folder) or RanLines.found(root, folder, files, [*CHEAP, f"tests/{folder}"])
-
-
-_one_control = Lock()
 
 
 def tried_of_room(root: Path, room: str, count: int, draw: mutants_page.Draw) -> None:
     """`root`: of the control runs. The mutants are in a copy of it, since those of several rooms are tried at once."""
-    known = {one.key for one in mutants_page.read().get(draw, ())}
-    left = [
-        (number, one)
-        for number, one in enumerate(drawn(root, room, count, draw.seed), 1)
-        if one.found("", 0).key not in known
-    ]
-    if left:
+    own = root.with_name(f"{root.name}-{room}")
+    with _alone(own, "mutants"):
+        known = {one.key for one in mutants_page.read().get(draw, ())}
+        numbered = enumerate(drawn(root, room, count, draw.seed), 1)
+        left = [(number, one) for number, one in numbered if one.found("", 0).key not in known]
+        if not left:
+            return
         ran = control(root, room)
-        own = root.with_name(f"{root.name}-{room}")
         shutil.rmtree(own, ignore_errors=True)
         shutil.copytree(root, own, symlinks=True, ignore=shutil.ignore_patterns(".ran*", ".costs*"))
         for number, mutant in left:
