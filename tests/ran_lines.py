@@ -5,6 +5,7 @@ It is a plugin of pytest, too: it names the test that is under way to `coverage`
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -118,9 +119,8 @@ class RanLines:
 
 
 def failed_tests(printed: str) -> list[str]:
-    """As pytest's summary names them, the first that failed first."""
-    lines = [line for line in printed.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return [line.split(" ", 1)[1].split(" - ")[0] for line in lines]
+    """As pytest's summary names them, the first that failed first. Log lines begin with a level and more spaces."""
+    return re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", printed, re.MULTILINE)
 
 
 def _read(root: Path, data: Path) -> dict[str, dict[int, frozenset[str]]]:

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.ran_lines import RanLines
+from tests.ran_lines import RanLines, failed_tests
 
 HERE = Path(__file__).parent
 CONFTEST = """
@@ -90,3 +90,14 @@ def test_a_test_that_fails_once_on_a_busy_machine_is_one_of_a_run_that_passes(tm
 def test_a_run_that_pytest_cannot_do_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no tests ran"):
         RanLines.found(repository(tmp_path, TESTS), "all", ["code_under_test.py"], ["tests/no_such_test.py"])
+
+
+def test_the_summary_names_what_failed_and_no_line_of_a_log_does() -> None:
+    printed = """
+ERROR    kafka_reassign_rpc.controller.supervisor:supervisor.py:170 standing by: another one is controller
+RERUN tests/a/test_x.py::slow
+FAILED tests/a/test_x.py::one[a b] - AssertionError: 1 - 2
+ERROR tests/a/test_y.py
+1 failed, 1 error in 0.1s
+"""
+    assert failed_tests(printed) == ["tests/a/test_x.py::one[a b]", "tests/a/test_y.py"]
