@@ -183,5 +183,7 @@ def test_the_page_has_the_share_by_room_and_a_row_for_each_mutant_those_not_caug
     ]
 
 
-def test_the_page_in_docs_is_that_of_the_rows() -> None:
-    assert ROOT.joinpath("docs", "mutants.md").read_text() == page(read())
+def test_the_page_in_docs_is_that_of_the_rows_and_each_mutant_that_was_not_caught_is_judged() -> None:
+    draws = read()
+    assert ROOT.joinpath("docs", "mutants.md").read_text() == page(draws)
+    assert [one.what for found in draws.values() for one in found if not one.is_caught and not one.reason] == []
