@@ -9,7 +9,7 @@ while (params := coordinator.next_round()) is not None:
 coordinator.round_parameters()                 # for collect_moves
 """
 
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 
 import msgspec
 
@@ -38,7 +38,7 @@ from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS
-from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_costs
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
@@ -289,8 +289,7 @@ class RoundCoordinator:
 
     def _missing_share(self, broker: int) -> float:
         """How far below its targets, weighted and summed over all measures."""
-        shares = self.targets.shares(broker, self.loads[broker])
-        weights = self._weights.by_measure()
+        shares, weights = self.targets.shares(broker, self.loads[broker]), self._weights.by_measure()
         return sum(weight * max(0.0, 1 - share) for weight, share in zip(weights, shares, strict=True))
 
     def _collects(self) -> Collects | None:
@@ -396,17 +395,18 @@ class RoundCoordinator:
         )
 
     def _cost(self) -> float:
-        return sum(self._cost_of(broker, self.loads[broker]) for broker in sorted(self._live))
+        cost_of = self._costs()
+        return sum(cost_of(broker, self.loads[broker]) for broker in sorted(self._live))
 
-    def _cost_of(self, broker: int, load: Load) -> float:
-        return broker_cost(self.targets.shares(broker, load), self._weights.by_measure(), *self._band())
+    def _costs(self) -> Callable[[int, Load], float]:
+        return broker_costs(self.targets, self._weights.by_measure(), *self._band())
 
     def _balance_parameters(self) -> BalanceParameters:
         return balance_parameters(
             {broker: self.loads[broker] for broker in sorted(self._live)},
             self.targets,
             BalancedBrokers(self._eligible, self.goal.joining or None, self._measures_to_give),
-            WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
+            self._weighted(self._eligible),
             self._band(),
             self._idle,
             inside_racks=self._inside_racks,
@@ -414,7 +414,7 @@ class RoundCoordinator:
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
         new = self.goal.joining or None
-        thresholds = balance_thresholds(buckets, self.loads, self._cost_of, self._rooms.spare, new)
+        thresholds = balance_thresholds(buckets, self.loads, self._costs(), self._rooms.spare, new)
         total_copied = ALL_BUCKETS
         if self.options.max_bytes >= 0:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)

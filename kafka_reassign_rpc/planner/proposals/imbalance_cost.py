@@ -2,9 +2,10 @@
 costs nothing; outside, each measure costs its weight times the square of the distance.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 
 
@@ -14,8 +15,21 @@ def distance(share: float, low: float, high: float) -> float:
     return low - share if share < low else 0.0
 
 
-def broker_cost(shares: Iterable[float], weights: Iterable[float], low: float, high: float) -> float:
-    return sum(weight * distance(share, low, high) ** 2 for weight, share in zip(weights, shares, strict=True))
+def broker_costs(
+    targets: BrokerTargets, weights: Sequence[float], low: float, high: float
+) -> Callable[[int, Load], float]:
+    """What a broker costs that holds a load. A round asks for each bucket of each broker: what does not depend on
+    these is looked at once.
+    """
+    counted = [(place, weight) for place, weight in enumerate(weights) if weight]
+    nothing = (0.0,) * len(weights)
+
+    def cost(broker: int, load: Load) -> float:
+        of_broker = targets.targets.get(broker, nothing)
+        shares = [(weight, load[place] / of_broker[place] if of_broker[place] else 1.0) for place, weight in counted]
+        return sum([weight * distance(share, low, high) ** 2 for weight, share in shares])
+
+    return cost
 
 
 def reason_and_rule(
