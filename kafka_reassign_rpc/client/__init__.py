@@ -24,7 +24,6 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     known_configs                      what brokers say of configs
-    quota_calls                        quotas of users and clients
     log_dir_calls                      sizes of replicas, and moves between log dirs
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
