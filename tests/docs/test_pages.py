@@ -70,7 +70,11 @@ def test_every_link_resolves(page: Path) -> None:
     assert broken == []
 
 
-@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+RECORDS = [DOCS / "mutants.md"]
+"""They have the names of the commit that they name."""
+
+
+@for_each("page", [one for one in PAGES if one not in RECORDS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_is_named_exists(page: Path) -> None:
     assert [name for name in names(page) if not exists(name)] == []
 
