@@ -181,8 +181,11 @@ class KRaftStore:
             self._tell(told)
 
     async def look_ahead(self, topics: Collection[str]) -> None:
-        """A request about these is about to be decided. One look is for all that come together."""
-        if self._counts(self._ahead, topics):
+        """A request about these is about to be decided. If another one comes before that, no such look counts: it
+        may be older than that request.
+        """
+        if self._ahead is not None:
+            self._ahead = self._ahead._replace(topics=frozenset())
             return
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Look | None] = loop.create_future()
@@ -203,10 +206,10 @@ class KRaftStore:
 
     async def _check(self, cluster: Cluster, view: IntentView) -> None:
         """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""
+        ahead, self._ahead = self._ahead, None
         if not view.checked:
             return
         asked = {name.topic for name in view.checked}
-        ahead, self._ahead = self._ahead, None
         look = await ahead.found if self._counts(ahead, asked) else None
         if look is None:
             look = await look_until_answered(partial(self._cluster.assignments, asked))
