@@ -19,7 +19,10 @@ from tests.jvm import QUICK
 
 
 def run(master: str, settings: dict[str, str], commands: list[list[str]]) -> None:
-    with spark_session.session("jobs", master=master, memory="512m", settings=settings, java=" ".join(QUICK)) as spark:
+    java = " ".join(QUICK)
+    with spark_session.session(
+        "jobs", master=master, memory="512m", settings=settings, java=java, in_python=True
+    ) as spark:
 
         @contextmanager
         def the_same_session(*_: object, **__: object) -> Iterator[SparkSession]:

@@ -1,10 +1,6 @@
 """All jobs on a standalone Spark cluster whose machines share nothing but the store, against those on `local[2]`."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,13 +8,11 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.embedded_kraft.kafka_jars import JarsUnavailable
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, store_path
+from kafka_reassign_rpc.pipeline.store_paths import store_path
 from tests.conftest import run
-from tests.jvm import QUICK
+from tests.pipeline.jobs_for_spark import LAST, plan_commands, prepare, settings, started
 from tests.pipeline.s3 import BUCKET, S3, in_environment, s3_endpoint
-from tests.pipeline.spark_cluster import MEMORY_MB, PYTHON, ROOT, SparkCluster, can_unshare, spark_cluster
-from tests.pipeline.test_plan_job import written
-from tests.planner.clusters import random_cluster
+from tests.pipeline.spark_cluster import SparkCluster, can_unshare, spark_cluster
 from tests.stock.jars import s3_jars
 from tests.waiting import eventually
 
@@ -26,8 +20,6 @@ pytestmark = [pytest.mark.release, pytest.mark.timeout(3600)]
 
 LIMIT_S = 1500.0
 """Seconds for all jobs on both masters: they take a few minutes on an idle machine."""
-LAST = "rebalance"
-"""The plan during which a worker is lost: it has several rounds."""
 CODES = [
     *("0 plan heal", "0 plan drain", "0 plan expand", "0 plan set-rf", "0 plan rebalance", "0 plan verify"),
     *("3 audit --snapshots", "0 history --snapshot"),
@@ -51,46 +43,6 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
     assert can_unshare(), "this test needs mount namespaces: root, or user namespaces"
     with spark_cluster(tmp_path) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def seen_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the machine of `cluster_with_folder` sees: none of the folders of tests is in it."""
-    return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture(scope="module")
-def cluster_with_folder(tmp_path_factory: pytest.TempPathFactory, seen_folder: Path) -> Iterator[SparkCluster]:
-    """One worker, which no test may harm: to start one takes longer than what most tests do with it."""
-    assert can_unshare(), "this test needs mount namespaces: root, or user namespaces"
-    with spark_cluster(tmp_path_factory.mktemp("cluster"), workers=1, shared=seen_folder) as started:
-        yield started
-
-
-def settings(jars: str) -> dict[str, str]:
-    quick = " ".join(QUICK)
-    return ({"spark.jars": jars} if jars else {}) | {
-        "spark.pyspark.python": str(PYTHON),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": f"{MEMORY_MB - 128}m",
-        "spark.executor.memoryOverhead": "128m",
-        "spark.executor.extraJavaOptions": quick,
-        "spark.sql.shuffle.partitions": "2",
-    }
-
-
-def prepare(store: StorePath) -> None:
-    """A cluster to plan for, one of whose brokers is dead."""
-    written(store / "cluster", random_cluster(12, 3, 300, dead=(5,)))
-
-
-def plan_commands(store: str, out: str) -> list[list[str]]:
-    """A plan of several rounds, below `out`, and its verification."""
-    snapshot = ["--snapshot", f"{store}/cluster"]
-    plan = f"{out}/{LAST}"
-    made = ["plan", LAST, "--tolerance", "0.02", *snapshot, "--out", plan]
-    return [made, ["plan", "verify", *snapshot, "--plan", plan]]
 
 
 def all_commands(store: str, out: str) -> list[list[str]]:
@@ -120,18 +72,6 @@ def export_before_and_after_a_move(client: ReassignmentClient, bootstrap: str, s
             run(eventually(lambda: not client.list_partition_reassignments(), within=120))
         out = ["--out", f"{store}/exported/{name}", "--events", f"{store}/events"]
         assert main(["export", "--bootstrap-server", bootstrap, *out]) == 0
-
-
-@contextmanager
-def started(master: str, chosen: dict[str, str], jobs: list[list[str]]) -> "Iterator[subprocess.Popen[str]]":
-    """The jobs in a process, which ends with the block."""
-    arguments = [master, json.dumps(chosen), json.dumps(jobs)]
-    command = [sys.executable, "-m", "tests.pipeline.jobs_on_master", *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def content(s3: S3, directory: str) -> dict[str, bytes]:
@@ -177,45 +117,3 @@ def codes(said: str) -> list[str]:
 def kept_rounds(s3: S3) -> list[str]:
     """The rounds of the last plan that are in the store: it has begun, and decides."""
     return [name for name in s3.names("there") if f".{LAST}.rounds" in name and "/rdd-" in name]
-
-
-@pytest.mark.parametrize("case", ["a path of this machine", "no such Python", "not installed"])
-def test_dp_6_one_line_says_what_an_executor_lacks(
-    cluster_with_folder: SparkCluster, tmp_path: Path, case: str
-) -> None:
-    prepare(tmp_path)
-    chosen = settings("")
-    more = []
-    if case == "no such Python":
-        chosen["spark.pyspark.python"] = "/no/python"
-    if case == "not installed":
-        more = ["--executor-packages", "installed"]
-    flags = ["--master", cluster_with_folder.master]
-    flags += [part for key, value in chosen.items() if value for part in ("--conf", f"{key}={value}")]
-    command = ["plan", "heal", "--snapshot", str(tmp_path / "cluster"), "--out", str(tmp_path / "plan")]
-    done = subprocess.run(
-        [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *command, *flags, *more],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.returncode == 1, done
-    [line] = done.stderr.splitlines()
-    expected = {
-        "a path of this machine": f"does not see {tmp_path}/cluster/brokers.parquet (No such file or directory)",
-        "no such Python": "executors do not run the Python /no/python (",
-        "not installed": "cannot import",
-    }[case]
-    assert expected in line
-    assert not (tmp_path / "plan").exists()
-
-
-def test_dp_6_a_folder_that_all_machines_see_is_a_store(cluster_with_folder: SparkCluster, seen_folder: Path) -> None:
-    prepare(seen_folder)
-    jobs = plan_commands(f"file:{seen_folder}", f"file:{seen_folder}/out")
-    with started(cluster_with_folder.master, settings(""), jobs) as done:
-        said, error = done.communicate(timeout=600)
-    assert done.returncode == 0, error
-    assert [line[0] for line in said.splitlines() if line.split()[1:2] == ["plan"]] == ["0", "0"]
-    assert [path.name for path in (seen_folder / "out").iterdir()] == [LAST]
