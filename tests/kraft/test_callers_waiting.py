@@ -45,3 +45,12 @@ async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_
     assert await replaced == {NAME: None}
     callers.moved_on(NAME, Phase.RESTORE)
     assert await cancels == {NAME: None}
+
+
+async def test_kr_6_what_the_cluster_has_taken_before_the_round_was_replayed_is_answered_at_once() -> None:
+    callers = CallersWaiting()
+    callers.taken(NAME, START)
+    callers.moved_on(NAME, Phase.START)
+    assert await callers.answers({NAME: START}, 60) == {}
+    callers.moved_on(NAME, Phase.MOVING)
+    assert isinstance((await callers.answers({NAME: START}, 0))[NAME], RequestTimedOut)
