@@ -129,16 +129,16 @@ def _tables(
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     snapshot = None if arguments.snapshot is None else store_path(arguments.snapshot)
-    found = history(call, store_path(arguments.events), snapshot)
-    if arguments.out is None:
-        return {name: result_tables.excerpt(found.tables[name]) for name in EMPTY}
-    from kafka_reassign_rpc.pipeline.reports import history_report
+    with history(call, store_path(arguments.events), snapshot) as found:
+        if arguments.out is None:
+            return {name: result_tables.excerpt(found.tables[name]) for name in EMPTY}
+        from kafka_reassign_rpc.pipeline.reports import history_report
 
-    show_status("writing the tables")
-    with result_directory.ResultDirectory(store_path(arguments.out), found.newest) as writer:
-        shown = writer.write_tables(found.tables)
-        show_status("drawing the report")
-        writer.write_page(result_directory.REPORT, history_report.history_page(found.tables["moves"], shown))
+        show_status("writing the tables")
+        with result_directory.ResultDirectory(store_path(arguments.out), found.newest) as writer:
+            shown = writer.write_tables(found.tables)
+            show_status("drawing the report")
+            writer.write_page(result_directory.REPORT, history_report.history_page(found.moves, shown))
     return {name: shown[name] for name in EMPTY}
 
 

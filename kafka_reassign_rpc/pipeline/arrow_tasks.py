@@ -69,6 +69,19 @@ def collected(table: "DataFrame") -> list[Any]:
     return [unpickled(row[0]) for row in table.collect()]
 
 
+def streamed(table: "DataFrame") -> Iterator[Any]:
+    """Large answers: neither Java nor this process holds more than one."""
+    from pyspark import StorageLevel
+
+    kept = table.persist(StorageLevel.DISK_ONLY)
+    try:
+        kept.count()  # all tasks at once: an iterator asks for one after the other
+        for row in kept.toLocalIterator():
+            yield unpickled(row[0])
+    finally:
+        kept.unpersist()
+
+
 def pickled(answer: Any) -> bytes:
     return pickle.dumps(answer, 5)
 

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     collected,
     mapped,
     rows_to_cell,
+    streamed,
     tasks_for,
     to_table,
 )
@@ -60,6 +61,11 @@ class PieceCaller(Protocol):
         topics, or of pieces of them.
         """
 
+    def each(
+        self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A, /
+    ) -> Iterator[T]:
+        """The same, for large answers."""
+
 
 class CallHere:
     """Keeps what it has read."""
@@ -68,7 +74,10 @@ class CallHere:
         self._read: dict[tuple[tuple[StorePath, ...], str], pa.Table] = {}
 
     def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
-        return [function([self._table(one) for one in sources], given)]
+        return [*self.each(sources, function, given)]
+
+    def each(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> Iterator[T]:
+        yield function([self._table(one) for one in sources], given)
 
     def _table(self, source: Source) -> pa.Table:
         key = (tuple(source.places), source.schema.to_string())
@@ -85,6 +94,14 @@ class CallOnSpark:
         self.spark, self._tasks = spark, tasks_for(spark, rows)
 
     def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
+        return collected(self._answers(sources, function, given))
+
+    def each(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> Iterator[T]:
+        return streamed(self._answers(sources, function, given))
+
+    def _answers(
+        self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A
+    ) -> "DataFrame":
         empty = [one.schema.empty_table() for one in sources]
 
         def of_piece(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,7 +110,7 @@ class CallOnSpark:
                 tables[number].append(to_table(rows))
             yield answer_row(function([pa.concat_tables(of) for of in tables], given))
 
-        return collected(mapped(in_pieces(self.spark, sources, self._tasks), of_piece))
+        return mapped(in_pieces(self.spark, sources, self._tasks), of_piece)
 
 
 def in_pieces(spark: "SparkSession", sources: Sequence[Source], tasks: int) -> "DataFrame":

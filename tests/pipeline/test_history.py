@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
 from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
 from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
 from tests.jvm import QUICK
+from tests.pipeline.histories import tables_of
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
@@ -58,13 +58,13 @@ def test_dp_5_a_history_refuses_a_snapshot_in_which_a_partition_stands_twice(tmp
     """Its moves would count twice."""
     path = write_snapshot(tmp_path / "snapshot", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1]), ("t", 1, [1], [1])])
     with pytest.raises(BadInput, match="partitions: t-1 occurs twice: export the snapshot again"):
-        history_job.history(CallHere(), write_event_file(tmp_path / "events", EVENTS), path)
+        tables_of(CallHere(), write_event_file(tmp_path / "events", EVENTS), path)
 
 
 def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path) -> None:
     events = write_event_file(tmp_path / "events", EVENTS)
     snapshot = write_snapshot(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])])
-    frames = history_job.history(CallHere(), events, snapshot).tables
+    frames = tables_of(CallHere(), events, snapshot)
 
     moves = {(row["partition"], row["started"]): row for row in frames["moves"].to_pylist()}
     assert len(moves) == 6
@@ -100,7 +100,7 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path) ->
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
-    unsized = history_job.history(CallHere(), events, None).tables
+    unsized = tables_of(CallHere(), events, None)
     assert {row["bytes"] for row in unsized["moves"].to_pylist()} == {None, 6}
 
 
@@ -110,7 +110,7 @@ def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_contr
     completed = move(3, "completed", 80_000, 0, id=7, **PLAN) | {"epoch": 2, "server": 1001}
     write_event_file(tmp_path / "e", [started])
     write_event_file(tmp_path / "e", [completed])
-    [row] = history_job.history(CallHere(), tmp_path / "e", None).tables["moves"].to_pylist()
+    [row] = tables_of(CallHere(), tmp_path / "e", None)["moves"].to_pylist()
     assert (row["outcome"], row["seconds"], row["bytes_per_second"]) == ("completed", -10, None)
 
 
@@ -123,7 +123,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     updates: list[int] = []
 
     def update() -> None:
-        frames = history_job.history(CallOnSpark(spark, 1), events, None).tables
+        frames = tables_of(CallOnSpark(spark, 1), events, None)
         with result_directory.ResultDirectory(out) as writer:
             updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].total)
 

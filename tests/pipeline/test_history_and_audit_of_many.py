@@ -11,12 +11,12 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads, targets_of
-from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import audit_report, history_report, result_tables
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from tests.effort import in_all
+from tests.pipeline.histories import tables_of
 from tests.pipeline.test_audit import MINUTE, event, write_event_file, write_snapshot
 from tests.pipeline.test_report_browser import HOSTILE, fits
 from tests.status_page.browser import IN_BROWSER, Tab, browser
@@ -51,7 +51,7 @@ def history(folder: Path) -> tuple[str, list[str]]:
         else:
             add("move.refused", number, at + 2)
             events[-1]["reason"] = f"{NAMES[number]}: {REASON}"
-    frames = history_job.history(CallHere(), write_event_file(folder, events), None).tables
+    frames = tables_of(CallHere(), write_event_file(folder, events), None)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
     return history_report.history_page(frames["moves"], shown), lines

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import history_report, result_tables
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
+from tests.pipeline.histories import tables_of
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 
 pytestmark = pytest.mark.gate
@@ -128,7 +128,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     path = tmp_path_factory.mktemp("history")
     sized = [(name, index, [1], [1]) for name, is_sized in STORIES if is_sized for index in range(30)]
     snapshot, events = write_snapshot(path / "snapshot", 1, sized), write_event_file(path / "events", EVENTS)
-    frames = history_job.history(CallHere(), events, snapshot).tables
+    frames = tables_of(CallHere(), events, snapshot)
     return History(frames, {name: frames[name].to_pylist() for name in ("moves", "outcomes", "throttles")})
 
 

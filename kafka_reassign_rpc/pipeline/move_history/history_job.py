@@ -1,7 +1,8 @@
 """The history job: tables from the events of moves. docs/results.md has the columns."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ import pyarrow.compute as pc
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.move_history.history_chunk import Told, told
+from kafka_reassign_rpc.pipeline.move_history.history_chunk import MOVES, Told, told
+from kafka_reassign_rpc.pipeline.move_history.moves_on_disk import MovesOnDisk
+from kafka_reassign_rpc.pipeline.reports.result_tables import SortedRows
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -21,6 +24,8 @@ from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller, Source, parque
 
 _MOVE = ("topic", "partition", "number")
 _BRIEF_COLUMNS = (*_MOVE[:2], "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
+_OF_OUTCOMES = ("outcome", "route", "seconds", "bytes_per_second", "waited_ms", "bytes")
+_DRAWN = ("outcome", "started", "ended", "seconds")
 _REQUESTER = ("who", "principal", "reason")
 """In lists of moves; `moves` has all."""
 OUTCOMES = pa.schema([
@@ -36,55 +41,70 @@ REFUSALS = pa.schema([("event", pa.string()), ("reason", pa.string()), ("events"
 
 
 class History(NamedTuple):
-    """`newest`: the time of the last event."""
+    """moves     a row for each move, with what the page draws
+    newest    the time of the last event
+    """
 
-    tables: dict[str, pa.Table]
+    tables: Mapping[str, pa.Table | SortedRows]
+    moves: pa.Table
     newest: int | None
 
 
-def history(call: PieceCaller, events: StorePath, snapshot: StorePath | None) -> History:
-    """Raises BadInput for a partition that stands twice in the snapshot: its moves would count twice."""
+@contextmanager
+def history(call: PieceCaller, events: StorePath, snapshot: StorePath | None) -> Iterator[History]:
+    """What it finds is there for the time of the block. Raises BadInput for a partition that stands twice in the
+    snapshot: its moves would count twice.
+    """
     if snapshot is None:
         sizes = Source([], PARTITIONS, [])
     else:
         snapshot_files.check(snapshot)
         sizes = parquet_source(snapshot_files.table_path(snapshot, "partitions"), PARTITIONS)
-    parts = call([parquet_source(events, event_files.EVENTS), sizes], told, None)
-    for topic, partition in sorted(one for part in parts for one in part.twice)[:1]:
-        raise BadInput(f"{sizes.places[0]}: {topic}-{partition} occurs twice: export the snapshot again")
-    newest = max((part.newest for part in parts if part.newest is not None), default=None)
-    moves = pa.concat_tables([part.moves for part in parts])
-    is_stalled = pc.equal(moves["outcome"], "stalled").cast(pa.int8())
-    ended = moves.filter(pc.is_in(moves["outcome"], pa.array(["completed", "cancelled"])))
-    slowest = _sorted(ended, "-seconds", *_MOVE)
-    is_started = pc.is_valid(moves["started"]).cast(pa.int8())
-    in_order = _sorted(moves.append_column("is_started", is_started), "is_started", "started", *_MOVE)
-    stalled = moves.append_column("is_stalled", is_stalled).filter(pc.greater(moves["stalls"], 0))
-    stalled = _sorted(stalled, "-is_stalled", "-stalled_seconds", *_MOVE)
-    return History(
-        {
-            "outcomes": _outcomes(moves),
-            "slowest": slowest.select([*_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER]),
-            "stalled": stalled.select([*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER]),
-            "throttles": _throttles(parts, moves, newest),
-            "refusals": _refusals(parts),
-            "moves": in_order.drop_columns(["number", "waited_ms", "is_started"]),
-        },
-        newest,
-    )
+    parts = list[Told]()
+    with MovesOnDisk(MOVES) as moves:
+        for part in call.each([parquet_source(events, event_files.EVENTS), sizes], told, None):
+            moves.add(part.moves)
+            parts.append(part._replace(moves=MOVES.empty_table()))
+        for topic, partition in sorted(one for part in parts for one in part.twice)[:1]:
+            raise BadInput(f"{sizes.places[0]}: {topic}-{partition} occurs twice: export the snapshot again")
+        newest = max((part.newest for part in parts if part.newest is not None), default=None)
+        yield History(
+            {
+                "outcomes": _outcomes(moves.columns(*_OF_OUTCOMES)),
+                "slowest": moves.sorted(
+                    [*_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER], _is_ended, "-seconds", *_MOVE
+                ),
+                "stalled": moves.sorted(
+                    [*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER],
+                    lambda part: pc.greater(part["stalls"], 0),
+                    *("-is_stalled", "-stalled_seconds", *_MOVE),
+                ),
+                "throttles": _throttles(parts, moves, newest),
+                "refusals": _refusals(parts),
+                "moves": moves.sorted(
+                    [name for name in MOVES.names if name not in ("number", "waited_ms")],
+                    None,
+                    *("is_started", "started", *_MOVE),
+                ),
+            },
+            moves.columns(*_DRAWN),
+            newest,
+        )
 
 
-def _sorted(table: pa.Table, *names: str) -> pa.Table:
-    """A name with a minus: the largest first. Nulls are last."""
-    return table.sort_by([(name.lstrip("-"), "descending" if name[0] == "-" else "ascending") for name in names])
+def _is_ended(moves: pa.Table) -> pa.Array:
+    return pc.is_in(moves["outcome"], pa.array(["completed", "cancelled"]))
 
 
 def _outcomes(moves: pa.Table) -> pa.Table:
-    kinds = zip(moves["outcome"].to_pylist(), moves["route"].fill_null("unknown").to_pylist(), strict=True)
-    rows = defaultdict[tuple[str, str], list[int]](list)
-    for row, kind in enumerate(kinds):
-        rows[kind].append(row)
-    return pa.Table.from_pylist([_outcome(*kind, moves.take(rows[kind])) for kind in sorted(rows)], OUTCOMES)
+    """`moves`: their columns of `_OF_OUTCOMES`."""
+    route = moves["route"].fill_null("unknown")
+    kinds = pa.table([moves["outcome"], route], ["outcome", "route"]).group_by(["outcome", "route"]).aggregate([])
+    rows = []
+    for outcome, by in sorted(zip(kinds["outcome"].to_pylist(), kinds["route"].to_pylist(), strict=True)):
+        is_one = pc.and_(pc.equal(moves["outcome"], outcome), pc.equal(route, by))
+        rows.append(_outcome(outcome, by, moves.filter(is_one)))
+    return pa.Table.from_pylist(rows, OUTCOMES)
 
 
 def _outcome(outcome: str, route: str, moves: pa.Table) -> dict[str, Any]:
@@ -113,7 +133,7 @@ def _percentile(ordered: Any, share: float) -> float | None:
     return float(low if low == high else (np.ceil(place) - place) * low + (place - np.floor(place)) * high)
 
 
-def _throttles(parts: Sequence[Told], moves: pa.Table, newest: int | None) -> pa.Table:
+def _throttles(parts: Sequence[Told], moves: MovesOnDisk, newest: int | None) -> pa.Table:
     """A row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves to it
     used; of a rate of 0 there is none.
     """
@@ -137,11 +157,12 @@ class _Arriving(NamedTuple):
     bytes: Any
 
 
-def _arriving(moves: pa.Table, brokers: set[int]) -> Mapping[int, _Arriving]:
+def _arriving(moves: MovesOnDisk, brokers: set[int]) -> Mapping[int, _Arriving]:
     found = defaultdict[int, list[tuple[int, float, float]]](list)
     names = ("started", "ended", "bytes", "original", "target")
     unknown = float("nan")
-    for started, ended, copied, original, target in zip(*(moves[name].to_pylist() for name in names), strict=True):
+    rows = (row for columns in moves.batches(*names) for row in zip(*columns, strict=True)) if brokers else ()
+    for started, ended, copied, original, target in rows:
         if started is None or original is None or target is None:
             continue
         added = {*target} - {*original}

@@ -19,13 +19,13 @@ _POINTS = 80
 
 
 def history_page(moves: pa.Table, shown: Mapping[str, TableExcerpt]) -> str:
-    """`shown`: the first rows of each table."""
+    """`moves`: each with its outcome, `started`, `ended` and `seconds`; `shown`: the first rows of each table."""
     start = pc.min(moves["started"]).as_py()
     end = pc.max(pc.coalesce(moves["ended"], moves["started"])).as_py()
     count = len(moves)
     span = f"from {utc_time(start)} to {utc_time(end)} UTC" if start is not None else "none of them started"
     page = HtmlPage("History of moves", f"{count:,} move{plural(count)}, {span}")
-    by_outcome = Counter(moves["outcome"].to_pylist())
+    by_outcome = {one["values"]: one["counts"] for one in moves["outcome"].value_counts().to_pylist()}
     order = ("completed", "cancelled", "moving", "stalled", "waiting", "withdrawn")
     page.tiles([(f"{by_outcome[name]:,}", name) for name in order if name in by_outcome])
     if start is not None:
@@ -57,7 +57,7 @@ def in_flight(moves: pa.Table, start: int, end: int) -> tuple[list[float], list[
     starts in the same ms are not in flight at once.
     """
     step = max(1, -(-(end - start + 1) // _POINTS))
-    of_moves = moves.filter(pc.is_valid(moves["started"]))
+    of_moves = moves.select(["started", "ended"]).filter(pc.is_valid(moves["started"]))
     began, over = (np.asarray(of_moves[name].drop_null()) for name in ("started", "ended"))
     at, codes = np.unique(np.maximum(np.concatenate([began, over]), start), return_inverse=True)
     # the clock of another server may be behind

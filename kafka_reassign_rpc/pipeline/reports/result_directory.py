@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.output_directory import output_directory
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, Row
-from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, TableExcerpt, rows_of
+from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, SortedRows, TableExcerpt, rows_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 REPORT = "report.html"
@@ -34,7 +34,7 @@ class ResultDirectory:
         self._hidden, self._at = self._directory.hidden, at
         self._schemas: dict[str, pa.Schema] = {}
 
-    def write_tables(self, tables: Mapping[str, pa.Table]) -> dict[str, TableExcerpt]:
+    def write_tables(self, tables: Mapping[str, pa.Table | SortedRows]) -> dict[str, TableExcerpt]:
         return {name: self.write_rows(name, table.schema, rows_of(table)) for name, table in tables.items()}
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:

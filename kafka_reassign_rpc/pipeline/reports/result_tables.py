@@ -1,6 +1,7 @@
 """The result tables of a job as text and as JSON, and how texts and pages write their cells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,13 +27,27 @@ class TableExcerpt(NamedTuple):
     total: int
 
 
-def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+class SortedRows(NamedTuple):
+    """A table that nothing holds as a whole."""
+
+    schema: pa.Schema
+    total: int
+    rows: Callable[[], Iterator[tuple[Any, ...]]]
+
+    def __len__(self) -> int:
+        return self.total
+
+
+def rows_of(table: pa.Table | SortedRows) -> Iterator[tuple[Any, ...]]:
+    if isinstance(table, SortedRows):
+        yield from table.rows()
+        return
     for batch in table.to_batches(10_000):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def excerpt(table: pa.Table, rows: int = EXCERPT_ROWS) -> TableExcerpt:
-    return TableExcerpt(table.column_names, [*rows_of(table.slice(0, rows))], len(table))
+def excerpt(table: pa.Table | SortedRows, rows: int = EXCERPT_ROWS) -> TableExcerpt:
+    return TableExcerpt(table.schema.names, [*islice(rows_of(table), rows)], len(table))
 
 
 def first_rows(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> TableExcerpt:
