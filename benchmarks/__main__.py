@@ -39,7 +39,6 @@ from benchmarks import (
     steps,
     stock_brokers,
     watch,
-    workers,
 )
 from benchmarks.results import PAGE, ROOT, document, written
 from benchmarks.tables import recorded
@@ -74,7 +73,6 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "exact": exact.run,
     "generate": generate.run,
     "sooner": sooner.run,
-    "workers": workers.run,
     "steps": steps.run,
     "state-log": state_log.run,
     "kraft": in_front_of_kraft.run,

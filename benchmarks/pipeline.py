@@ -2,8 +2,9 @@
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in its own process, which makes its memory measurable: in one process without Spark, and on Spark as by
-default, in turns.
+Each plan runs in its own process, which makes its memory measurable: in one process without Spark, on Spark as by
+default, and on standalone Spark, in turns. Master, workers and driver of that share this machine's cores: its rows show
+which work is spread and what that costs, not the speed of separate machines.
 """
 
 import asyncio
@@ -16,7 +17,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,26 +27,45 @@ from benchmarks.tables import show
 from kafka_reassign_rpc.cli.spark_arguments import DEFAULT_MASTER
 from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.human_units import duration
+from tests.pipeline.spark_cluster import PYTHON, can_unshare, spark_cluster
 
-SIZES = ((42, 6), (10_000, 30), (100_000, 60), (1_000_000, 200))
-"""(partitions, brokers)."""
+
+class Case(NamedTuple):
+    """Plans of one snapshot. `workers`: of standalone Spark, with a core and `executor_mb` of memory each; 0: none."""
+
+    partitions: int
+    brokers: int
+    workers: int = 2
+    executor_mb: int = 1024
+    goals: tuple[str, ...] = ("heal", "drain", "rebalance")
+    masters: tuple[str, ...] = (NO_SPARK, DEFAULT_MASTER)
+    rounds: int = 3
+
+
+CASES = (
+    Case(42, 6, workers=0),
+    Case(10_000, 30),
+    Case(100_000, 60),
+    Case(1_000_000, 200, executor_mb=2048),
+    Case(10_000_000, 400, 4, 3072, ("heal",), (NO_SPARK,), rounds=1),
+)
+"""The tables have the medians, by CPU."""
+_QUICK = (CASES[0], CASES[1]._replace(goals=("heal",)))
 GOALS = {"heal": (), "drain": (0, 1), "rebalance": ()}
 """The brokers of each goal."""
-MASTERS = (NO_SPARK, DEFAULT_MASTER)
-ROUNDS = 3
-"""The table has the medians, by CPU."""
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux: the parent of processes whose own has ended."""
-_LOOK_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.2
 _LEAST_RATIO_OF_S = 0.5
 """Of fewer CPU seconds no ratio is shown."""
-LIMIT_S = 1800.0
-"""Limit for one plan: three times the limit of a million partitions on an idle machine."""
+LIMIT_S = 3600.0
+"""Limit for one plan: several times that of ten million partitions on an idle machine."""
 
 
 class Measured(NamedTuple):
     """One plan: `wall`, `cpu` and `start` in seconds, `peak` in bytes, and `found`, what the process printed at its
-    end. `start`: what of `cpu` imports and the start of Spark took.
+    end. `start`: what of `cpu` imports and the start of Spark took. `of_workers`: what of `cpu` workers and their
+    executors took; `workers_peak`: their memory.
     """
 
     goal: str
@@ -55,25 +76,51 @@ class Measured(NamedTuple):
     start: float
     peak: int
     found: dict[str, Any]
+    of_workers: float = 0.0
+    workers_peak: int = 0
 
 
 async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
     """The table of all sizes; with `quick` the two smallest, once."""
     rows = []
-    for partitions, brokers in SIZES[:2] if quick else SIZES:
-        for goal in GOALS:
-            path = directory / f"{goal}-{partitions}"
-            await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=int(goal == "heal"))
-            measured: dict[str, list[Measured]] = {master: [] for master in MASTERS}
-            for master in MASTERS * (1 if quick else ROUNDS):
-                measured[master].append(await asyncio.to_thread(measure, path, goal, master))
-                await asyncio.to_thread(shutil.rmtree, _plan_path(path))
-            here, on_spark = (_middle(measured[master]) for master in MASTERS)
-            rows += [_row(here, None), _row(on_spark, here)]
-            await asyncio.to_thread(shutil.rmtree, path)
+    for case in _QUICK if quick else CASES:
+        rows += await asyncio.to_thread(_rows, case._replace(rounds=1) if quick else case, directory)
     return show("Plans on this machine", HEADER, rows, NOTES)
 
 
+def _rows(case: Case, directory: Path) -> list[tuple[str, ...]]:
+    rows = []
+    for goal in case.goals:
+        path = directory / f"{goal}-{case.partitions}"
+        snapshots.write(path, case.partitions, case.brokers, lost=int(goal == "heal"))
+        with _standalone(case, directory) as (standalone, workers):
+            masters = [*case.masters, *standalone]
+            measured: dict[str, list[Measured]] = {master: [] for master in masters}
+            for master in masters * case.rounds:
+                on = workers if master in standalone else ()
+                measured[master].append(measure(path, goal, master, workers=on, executor_mb=case.executor_mb))
+                shutil.rmtree(_plan_path(path))
+        here = _middle(measured[NO_SPARK])
+        rows += [_row(_middle(measured[master]), None if master == NO_SPARK else here) for master in masters]
+        shutil.rmtree(path)
+    return rows
+
+
+@contextmanager
+def _standalone(case: Case, directory: Path) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """URLs of masters, at most one, and the processes of its workers."""
+    if not case.workers or not can_unshare():
+        yield (), ()
+        return
+    logs = directory / "logs"
+    logs.mkdir()
+    memory = case.executor_mb + _BESIDE_HEAP_MB
+    with spark_cluster(logs, workers=case.workers, shared=directory, memory_mb=memory) as cluster:
+        yield (cluster.master,), tuple(worker.pid for worker in cluster.workers)
+    shutil.rmtree(logs)
+
+
+_BESIDE_HEAP_MB = 256
 HEADER = (
     "partitions",
     "goal",
@@ -81,8 +128,10 @@ HEADER = (
     "wall",
     "CPU",
     "of it start",
+    "of it workers",
     "over none",
     "memory",
+    "of workers",
     "rounds",
     "moves",
     "copied/bound",
@@ -92,25 +141,40 @@ HEADER = (
     "after",
 )
 NOTES = (
-    "CPU: of all processes, Java included; of it start: imports and Spark's start; over none: the rest, over the rest",
-    "without Spark; memory: at its peak; copied/bound: bytes copied over those that any plan must copy for the same",
-    "bytes on each broker (moves for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for",
-    "each broker; time/bound: that over what the busiest broker needs for the same moves; before, after: the broker",
-    "furthest from its target of bytes. Wall and CPU include the verification.",
+    "CPU: of all processes, Java included; of it start: imports and Spark's start, with its executors; over none: the",
+    "rest, over the rest without Spark; memory: at its peak, of the command, or of the driver and, apart, of all",
+    "workers; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker (moves",
+    "for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for each broker; time/bound:",
+    "that over what the busiest broker needs for the same moves; before, after: the broker furthest from its target",
+    "of bytes. Wall and CPU include the verification. Workers of standalone Spark have a core each, on this machine.",
 )
 
 
-def measure(path: Path, goal: str, master: str, limit_s: float = LIMIT_S) -> Measured:
-    """Run one plan in its own process. Raises RuntimeError if it fails or exceeds the limit."""
+def measure(
+    path: Path, goal: str, master: str, limit_s: float = LIMIT_S, *, workers: Sequence[int] = (), executor_mb: int = 0
+) -> Measured:
+    """Run one plan in its own process. `workers`: processes of a standalone `master`. Raises RuntimeError if it fails
+    or exceeds the limit.
+    """
     began = time.perf_counter()
+    started = _started_path(path)
+    started.unlink(missing_ok=True)
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.pipeline", str(path), goal, master], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.pipeline", str(path), goal, master, str(executor_mb)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    peak, late = 0, False
+    peak, workers_peak, late = 0, 0, False
+    before, of_workers, at_start = _cpu_of(workers), dict[int, float](), 0.0
     with process:
         try:
             while process.poll() is None and not late:
                 peak = max(peak, look(process.pid))
+                workers_peak = max(workers_peak, sum(map(look, workers)))
+                for worker in workers:
+                    of_workers |= family(worker)
+                if not started.exists():
+                    at_start = sum(of_workers.values())
                 late = time.perf_counter() - began > limit_s
                 time.sleep(_LOOK_EVERY_S)
         finally:
@@ -124,7 +188,18 @@ def measure(path: Path, goal: str, master: str, limit_s: float = LIMIT_S) -> Mea
     if process.returncode:
         raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
     found = json.loads(out.splitlines()[-1])
-    return Measured(goal, master, found["partitions"], wall, found["cpu"], found["start"], peak, found)
+    there = sum(of_workers.values()) - before
+    cpu, start = found["cpu"] + there, found["start"] + max(0.0, at_start - before)
+    return Measured(goal, master, found["partitions"], wall, cpu, start, peak, found, there, workers_peak)
+
+
+def _cpu_of(roots: Sequence[int]) -> float:
+    return sum(sum(family(root).values()) for root in roots)
+
+
+def _started_path(path: Path) -> Path:
+    """The plan's process makes this file once Spark has started."""
+    return path.with_name(f"{path.name}-started")
 
 
 def _middle(measured: list[Measured]) -> Measured:
@@ -137,14 +212,16 @@ def _row(measured: Measured, here: Measured | None) -> tuple[str, ...]:
     return (
         f"{measured.partitions:,}",
         measured.goal,
-        measured.master,
+        "standalone" if measured.workers_peak else measured.master,
         f"{measured.wall:.1f} s",
         f"{measured.cpu:.1f} s",
         f"{measured.start:.1f} s",
+        f"{measured.of_workers:.1f} s" if measured.workers_peak else "-",
         "-"
         if here is None or here.cpu - here.start < _LEAST_RATIO_OF_S
         else f"{(measured.cpu - measured.start) / (here.cpu - here.start):.2f}x",
         f"{measured.peak / 2**30:.1f} GiB",
+        f"{measured.workers_peak / 2**30:.1f} GiB" if measured.workers_peak else "-",
         str(found["rounds"]),
         f"{found['moves']:,}",
         f"{found['bytes'] / max(1, found['bound']):.2f}",
@@ -209,7 +286,17 @@ def _plan_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-plan")
 
 
-def _plan(path: Path, goal: str, master: str) -> None:
+def _settings(executor_mb: int) -> dict[str, str]:
+    """Of standalone Spark, whose workers see another file system."""
+    return {
+        "spark.pyspark.python": str(PYTHON),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": f"{executor_mb}m",
+    }
+
+
+def _plan(path: Path, goal: str, master: str, executor_mb: int) -> None:
     """The entry point of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -228,11 +315,15 @@ def _plan(path: Path, goal: str, master: str) -> None:
         start = time.process_time()
         summary = plan_job.run_here(job, say)
     else:
+        from kafka_reassign_rpc.pipeline.executor_probe import require_executors
         from kafka_reassign_rpc.pipeline.spark_session import session
 
         rows = snapshot_files.count_partitions(path)
-        with session("benchmark", master=master, rows=rows, in_python=True) as spark:
+        settings = _settings(executor_mb) if master.startswith("spark:") else None
+        with session("benchmark", master=master, rows=rows, in_python=True, settings=settings) as spark:
+            require_executors(spark, path, out=job.out)
             start = sum(family(os.getpid()).values())
+            _started_path(path).touch()
             summary = plan_job.run(spark, job, say)
     found = {
         "cpu": _cpu_of_all(),
@@ -251,4 +342,4 @@ def _plan(path: Path, goal: str, master: str) -> None:
 
 
 if __name__ == "__main__":
-    _plan(Path(sys.argv[1]), *sys.argv[2:])
+    _plan(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))
