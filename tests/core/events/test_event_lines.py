@@ -15,7 +15,7 @@ OF_WATCH = (
 OF_A_STANDBY = (
     b'{"seq":7,"at":1790000000001,"server":1000,"epoch":-1,"event":"access.denied","reason":"Metadata: DESCRIBE"}'
 )
-"""Recorded with release 0.3.0: by `watch`, and by a server that was not the controller."""
+"""As release 0.3.0 writes them: `watch`, and a server that was not the controller."""
 
 
 def test_sv_7_what_is_not_known_of_an_event_is_null_in_its_line() -> None:
