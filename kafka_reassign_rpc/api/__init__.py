@@ -17,10 +17,10 @@ dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call
 config_ports.py         the ports of configs, settings, quotas and ACLs
 access.py               what the caller of a request may do
-door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them
 brokers_authorizer.py   what only the brokers' authorizer can decide
 broker_policies.py      what only the brokers' policies can decide
+lease_checks.py         which throttle lease a client may ask for, and the text of each refusal
 mutation_quota.py       controller mutation quotas (KIP-599)
 answer_fields.py        what many answers have in common
 visible_topics.py       topics that exist for clients, whatever their rights: none in deletion

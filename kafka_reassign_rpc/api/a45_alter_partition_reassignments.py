@@ -23,8 +23,8 @@ from kafka_reassign_rpc.api.api_definition import (
     Encoded,
     RequestContext,
 )
-from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
+from kafka_reassign_rpc.api.lease_checks import check_lease
 from kafka_reassign_rpc.api.ports import (
     AlterReassignments,
     AskedItem,
@@ -64,13 +64,9 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
     reason = request.reason or ""
     if len(reason) > REASON_LENGTH:
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
-    if request.throttle < AS_IT_IS:
-        raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
-    if request.lift_stricter and request.throttle <= 0:
-        raise InvalidRequest("LiftStricter is for a throttle above 0")
     if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
         raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
-    await check_lease(node, request.throttle)
+    await check_lease(node, _rate(request), lifts=request.lift_stricter)
     wanted = await _wanted(request, reason)
     controller = required_controller(node)  # since it may have waited
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
@@ -89,12 +85,17 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
     return Encoded(pieces)
 
 
+def _rate(request: AlterPartitionReassignmentsRequest) -> int | None:
+    """Bytes/s of the throttle lease; None: it says nothing about one."""
+    return None if request.throttle == AS_IT_IS else request.throttle
+
+
 async def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> dict[str, Targets]:
     of_all = MoveTerms(
         target=(),
         route=QUEUE if request.queue else RPC,
         reason=reason,
-        throttle=None if request.throttle == AS_IT_IS else request.throttle,
+        throttle=_rate(request),
         lifts=request.lift_stricter,
         moves_per_broker=None if request.moves_per_broker == NO_CAP else request.moves_per_broker,
     )

@@ -1,5 +1,4 @@
-"""What brokers must say before something is done for clients: their policies (KIP-108, KIP-133), and whether they
-migrate to KRaft.
+"""What the policies of brokers (KIP-108, KIP-133) keep clients from, and what brokers must say before it is known.
 
 Policies are Java classes, which this product cannot run: a node whose configuration names one refuses what it would
 have to check. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics; not CreatePartitions) and
@@ -13,7 +12,6 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOu
 from kafka_reassign_rpc.core.settings.broker_settings import (
     ALTER_CONFIG_POLICY,
     CREATE_TOPIC_POLICY,
-    MIGRATION,
     POLICIES,
 )
 
@@ -27,15 +25,6 @@ async def check_alter_config(node: Node) -> None:
     """Raises PolicyViolation, and RequestTimedOut if the brokers refuse to say."""
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
-
-
-async def check_lease(node: Node, throttle: int) -> None:
-    """Raises RequestTimedOut if it is not known in time whether brokers migrate to KRaft, which keeps leases."""
-    if throttle > 0 and await node.unknown_settings([MIGRATION]):
-        raise RequestTimedOut(
-            "No throttle lease is given: it is not known whether the brokers migrate to KRaft, which would leave it in"
-            " place, since most of them have not reported it to this server. Try again, or move without a lease."
-        )
 
 
 def check_known(unknown: Collection[str]) -> None:

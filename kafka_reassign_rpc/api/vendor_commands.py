@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
-from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import PIECE_BYTES, existing
+from kafka_reassign_rpc.api.lease_checks import check_lease
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.document_and_command_bodies import (
     ApproveBody,
@@ -57,8 +57,6 @@ async def throttle(node: Node, body: ThrottleBody, ctx: RequestContext) -> Throt
     `self.healing.throttle`.
     """
     required_controller(node)
-    if body.rate < 0:
-        raise InvalidRequest(f"A throttle cannot be {body.rate} bytes/s: give a rate, or 0 for none")
     await check_lease(node, body.rate)
     wanted: dict[str, set[int] | None] | None = None
     if body.topics is not None:

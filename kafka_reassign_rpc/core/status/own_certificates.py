@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 DAY_S = 86_400
 ENDS_SOON_DAYS = 14
-"""Warnings begin this early: those of `check`, and the alert of deploy/prometheus/alerts.yml."""
+"""Warnings begin this early: those of the log and of `check`, and the alert of deploy/prometheus/alerts.yml."""
 
 
 class ListenerHandshake(NamedTuple):

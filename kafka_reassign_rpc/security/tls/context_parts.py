@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from kafka_reassign_rpc.core.status.own_certificates import ENDS_SOON_DAYS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
@@ -31,7 +32,6 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 """These versions are served and used, oldest first."""
 OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 """Java knows them, and switches them off (jdk.tls.disabledAlgorithms)."""
-ENDS_SOON = timedelta(days=14)
 _OF_TLS_1_3 = re.compile(r"TLS_(AES|CHACHA20)_\w+")
 FFDHE2048 = """\
 -----BEGIN DH PARAMETERS-----
@@ -144,7 +144,7 @@ def warn_of_end(certificate: bytes, source: str) -> None:
     now = datetime.now(UTC)
     if now < begins:
         log.warning("%s: the certificate is valid from %s on: clients refuse it until then", source, begins)
-    elif now > ends - ENDS_SOON:
+    elif now > ends - timedelta(days=ENDS_SOON_DAYS):
         log.warning(
             "%s: the certificate %s on %s: clients refuse it from then on",
             source,
