@@ -12,7 +12,6 @@ security_names                            names that mean security and that noth
 cluster_access                            which cluster check, leave and status mean, and how they reach its ZooKeeper
 secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs
-completion                                the script for the completion of a shell
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
 long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode

@@ -29,12 +29,39 @@ def doubled(text: str, modules: list[str]) -> list[str]:
     return [name for name in modules if lines.count(name) > 1]
 
 
+_NAME = r"[\w<>…]+(?:\.py|/)?"
+LEFT_OF_A_LINE = re.compile(rf"^ *({_NAME}(?:, {_NAME})*)(?: {{2,}}\S|(?<=\.py) \S|$)", re.MULTILINE)
+"""The names with which a line of a map begins: two spaces follow them, or the line ends."""
+
+
+def gone(text: str, there: list[str]) -> list[str]:
+    """The names on the left of a map that are none of these modules and folders."""
+    named = (name for line in LEFT_OF_A_LINE.findall(text) for name in line.split(", "))
+    return [name for name in named if (bare := re.sub(r"\.py$|/$", "", name)) not in FAMILIES and bare not in there]
+
+
 @for_each("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
-def test_the_map_of_a_package_names_each_of_its_modules_once(package: Path) -> None:
+def test_the_map_of_a_package_names_each_of_its_modules_once_and_no_other(package: Path) -> None:
     modules = sorted(file.stem for file in package.glob("*.py") if file.stem != "__init__")
+    folders = [path.name for path in package.iterdir() if path.is_dir()]
     text = ast.get_docstring(ast.parse(text_of(package / "__init__.py"))) or ""
     assert missing(text, modules) == [], f"{package.name}/__init__.py needs a line for each of these"
     assert doubled(text, modules) == [], f"{package.name}/__init__.py has several lines for each of these"
+    assert gone(text, modules + folders) == [], f"{package.name}/__init__.py has lines for what is no module or folder"
+
+
+def test_a_line_without_a_module_is_found() -> None:
+    text = """The commands of x.
+
+main.py, options       the command line
+…_command              one for each command
+door.py whether one may come in
+templates/             its pages
+told,
+gone                   what was here
+a line that goes on    with text
+"""
+    assert gone(text, ["main", "options", "templates"]) == ["door.py", "gone"]
 
 
 def test_a_module_without_a_line_is_found() -> None:
