@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
-from kafka_reassign_rpc.cli.spark_arguments import DEFAULT_MASTER
-from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
+from kafka_reassign_rpc.pipeline.spark_master import LOCAL, NO_SPARK
 from kafka_reassign_rpc.support.human_units import duration
 from tests.pipeline.spark_cluster import PYTHON, can_unshare, spark_cluster
 
@@ -38,7 +37,7 @@ class Case(NamedTuple):
     workers: int = 2
     executor_mb: int = 1024
     goals: tuple[str, ...] = ("heal", "drain", "rebalance")
-    masters: tuple[str, ...] = (NO_SPARK, DEFAULT_MASTER)
+    masters: tuple[str, ...] = (NO_SPARK, LOCAL)
     rounds: int = 3
 
 

@@ -25,4 +25,6 @@ plan_arguments                            the kinds of plans and their flags
 broker_weights                            the file of weights that plan and audit read
 spark_arguments                           flags for Spark, shared by plan, audit and history
 usage_error                               the error for wrong flags and settings
+
+Defaults are in the room that uses them; the catalogue reads them there, and so do the flags of other commands.
 """

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.cli.value_parsers import counts_by_address, whole
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.server import file_descriptors
-from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits
+from kafka_reassign_rpc.server.server_limits import CREATION_RATE_PER_IP, LEAST_PER_IP, ServerLimits
 from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE, LISTENER, PROTOCOL
 
 _LIMITS = ServerLimits()
@@ -66,7 +66,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "max.connection.creation.rate.per.ip",
         whole(1),
-        5000,
+        CREATION_RATE_PER_IP,
         "New connections per second from one IP address. The server closes those above the limit at once.",
         group=CONNECTIONS,
         metavar="CONNECTIONS",

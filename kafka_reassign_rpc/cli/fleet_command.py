@@ -20,6 +20,8 @@ from kafka_reassign_rpc.fleet.broker_registration import BrokerIdTaken
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
 
+_FLEET = FleetConfig(zookeeper_connect="", broker_ids=())
+"""With the defaults of its room."""
 BROKER_ID = whole(0, 2**31 - 1)
 
 HELP = "run simulated brokers"
@@ -58,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bandwidth",
-        default=100_000_000,
+        default=_FLEET.bandwidth,
         metavar="BYTES/S",
         help="bytes per second that each broker can send, and can receive, for replication, such as 50MB "
         "(default: %(default)s)",
@@ -71,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="create this topic if it does not exist, with BYTES in each partition; may be repeated",
     )
     parser.add_argument(
-        "--host", default="127.0.0.1", help="the address on which the brokers listen (default: %(default)s)"
+        "--host", default=_FLEET.host, help="the address on which the brokers listen (default: %(default)s)"
     )
     parser.add_argument(
         "--data-dir",
@@ -80,7 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the directory in which the sizes of replicas survive a kill (default: %(default)s)",
     )
     parser.add_argument(
-        "--log-dirs", default=1, metavar="N", help="the number of log dirs of each broker (default: %(default)s)"
+        "--log-dirs",
+        default=_FLEET.log_dirs,
+        metavar="N",
+        help="the number of log dirs of each broker (default: %(default)s)",
     )
     parser.add_argument(
         "--disk",
@@ -89,13 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--replica-lag-time-max-ms",
-        default=30_000,
+        default=_FLEET.replica_lag_time_max_ms,
         metavar="MS",
         help="milliseconds after which a follower that does not catch up leaves the ISR (default: %(default)s)",
     )
     parser.add_argument(
         "--session-timeout-ms",
-        default=18_000,
+        default=_FLEET.session_timeout_ms,
         metavar="MS",
         help="the ZooKeeper session timeout of each broker in milliseconds (default: %(default)s)",
     )

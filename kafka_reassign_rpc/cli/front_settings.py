@@ -2,6 +2,7 @@
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import one_of, text, whole
+from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 
 GROUP = "in front of KRaft"
 BOOTSTRAP_CONTROLLER = "bootstrap.controller"
@@ -34,7 +35,7 @@ FRONT_SETTINGS: tuple[Setting, ...] = (
     Setting(
         LEAD,
         whole(1_000, 60_000),
-        4_000,
+        round(LEAD_S * 1000),
         "Milliseconds after which another server takes over from one that is silent. From 1000 to 60000. All servers"
         " need the same value.",
         group=GROUP,

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
+from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state-log-lead-ms",
         metavar="MS",
-        default=4_000,
+        default=round(LEAD_S * 1000),
         help="in KRaft mode: as the servers have it (default: %(default)s)",
     )
     parser.add_argument(

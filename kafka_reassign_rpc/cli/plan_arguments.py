@@ -12,7 +12,7 @@ from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-    from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+    from kafka_reassign_rpc.planner.goals_and_options import GoalKind, PlanOptions
 
 
 class Kind(NamedTuple):
@@ -127,11 +127,14 @@ def add_goal_arguments(parser: argparse.ArgumentParser, name: str, flags: tuple[
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None:
+    from kafka_reassign_rpc.planner.goals_and_options import PlanOptions
+
+    options = PlanOptions()
     files = parser.add_argument_group("snapshot and plan")
     files.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot that `export` wrote")
     files.add_argument("--out", required=True, metavar="DIR", help="the directory of the plan; it must be new or empty")
-    _add_soft_goals(parser, flags)
-    _add_limits(parser, flags)
+    _add_soft_goals(parser, flags, options)
+    _add_limits(parser, flags, options)
     network = parser.add_argument_group("network and time")
     network.add_argument(
         "--within",
@@ -141,7 +144,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser, flags: tuple[str, ...]) 
     )
     network.add_argument(
         "--bandwidth",
-        default=100_000_000,
+        default=options.network.bandwidth,
         metavar="BYTES/S",
         help="bytes per second of each broker in each direction, such as 50MB (default: %(default)s)",
     )
@@ -172,14 +175,14 @@ def add_plan_arguments(parser: argparse.ArgumentParser, flags: tuple[str, ...]) 
     )
 
 
-def _add_soft_goals(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None:
+def _add_soft_goals(parser: argparse.ArgumentParser, flags: tuple[str, ...], options: "PlanOptions") -> None:
     even = parser.add_argument_group("how even")
     if "tolerance" in flags:
         either = even.add_mutually_exclusive_group()
         either.add_argument(
             "--tolerance",
             metavar="SHARE",
-            help="how far a broker may be from its target, as a share of it (default: 0.1)",
+            help=f"how far a broker may be from its target, as a share of it (default: {options.tolerance})",
         )
         either.add_argument(
             "--until",
@@ -195,16 +198,22 @@ def _add_soft_goals(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> 
     )
     add_broker_weights(even)
     even.add_argument(
-        "--seed", default=0, metavar="N", help="another number gives another plan that is as good (default: 0)"
+        "--seed",
+        default=options.seed,
+        metavar="N",
+        help="another number gives another plan that is as good (default: %(default)s)",
     )
 
 
-def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None:
+def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...], options: "PlanOptions") -> None:
+    from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+
+    batches = BatchLimits()
     limits = parser.add_argument_group("limits")
     if "max-bytes" in flags:
         limits.add_argument(
             "--max-bytes",
-            default=-1,
+            default=options.max_bytes,
             metavar="BYTES",
             help="copy at most this many bytes in all, such as 500GB (default: no limit)",
         )
@@ -216,7 +225,7 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
         )
     limits.add_argument(
         "--headroom",
-        default=0.05,
+        default=options.headroom,
         metavar="SHARE",
         help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
     )
@@ -239,10 +248,13 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
         "--max-moves-per-broker",
         metavar="N",
         help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
-        "together (default: 10; at a time more or fewer, where the plan is done sooner)",
+        f"together (default: {batches.moves_per_broker}; at a time more or fewer, where the plan is done sooner)",
     )
     limits.add_argument(
-        "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
+        "--max-moves-per-batch",
+        default=batches.moves_per_batch,
+        metavar="N",
+        help="the most moves of a batch (default: %(default)s)",
     )
     limits.add_argument(
         "--max-bytes-per-broker",

@@ -42,6 +42,9 @@ examples:   kafka-reassign-rpc plan disks --snapshot snapshots/monday --out plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from kafka_reassign_rpc.pipeline.disks.disk_plan import BANDWIDTH, DiskRequest
+
+    usual, so = DiskRequest(), "(default: %(default)s)"
     for flag, metavar, text in (
         ("--snapshot", "DIR", "a snapshot that `export` wrote"),
         ("--out", "DIR", "the directory of the plan; it must be new or empty"),
@@ -56,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     either = parser.add_mutually_exclusive_group()
     for flag, text in (
-        ("--tolerance", "how far a disk may be from its share, as a part of it (default: 0.1)"),
+        ("--tolerance", f"how far a disk may be from its share, as a part of it (default: {usual.tolerance})"),
         ("--until", "as --tolerance; where a disk stays further from its share, the exit code is 5"),
     ):
         either.add_argument(flag, metavar="SHARE", help=text)
@@ -64,12 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--brokers", None, "4,5", "even out these brokers alone (default: all)"),
         ("--topics", None, "a,b", "only these topics, with patterns such as 'orders-*' (default: all topics)"),
         ("--exclude-topics", None, "a,b", "not these topics; patterns as of --topics"),
-        ("--headroom", 0.05, "SHARE", "the part of each disk that the plan leaves free (default: %(default)s)"),
+        ("--headroom", usual.headroom, "SHARE", f"the part of each disk that the plan leaves free {so}"),
         ("--max-bytes", None, "BYTES", "copy at most this many bytes on each broker (default: no limit)"),
-        ("--max-moves-per-broker", 5, "N", "the most moves of a broker at a time (default: %(default)s)"),
-        ("--max-moves-per-batch", 1000, "N", "the most moves of a batch file (default: %(default)s)"),
-        ("--bandwidth", 100_000_000, "BYTES/S", "bytes per second that a broker copies between its disks "
-         "(default: %(default)s)"),
+        ("--max-moves-per-broker", usual.moves_per_broker, "N", f"the most moves of a broker at a time {so}"),
+        ("--max-moves-per-batch", usual.moves_per_batch, "N", f"the most moves of a batch file {so}"),
+        ("--bandwidth", BANDWIDTH, "BYTES/S", f"bytes per second that a broker copies between its disks {so}"),
         ("--throttle", None, "BYTES/S", "the throttle with which the plan will be submitted, to estimate its duration "
          "(default: none)"),
     ):  # fmt: skip

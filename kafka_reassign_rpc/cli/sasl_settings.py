@@ -5,11 +5,19 @@ from functools import partial
 
 from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, whole
-from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
+from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
+from kafka_reassign_rpc.security.sasl.sasl_config import (
+    JWKS_BACKOFF_MS,
+    JWKS_MOST_BACKOFF_MS,
+    JWKS_REFRESH_MS,
+    MAX_REAUTH_MS,
+    MAX_RECEIVE_SIZE,
+)
 
 SASL = "SASL of listeners"
 _sasl = partial(listener_setting, SASL)
 _JWKS = "sasl.oauthbearer.jwks.endpoint."
+_RULES = TokenRules()
 
 SASL_SETTINGS: tuple[Setting, ...] = (
     _sasl(
@@ -61,7 +69,7 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         "How long a session lasts, in milliseconds: then the client has to authenticate again, or its next request"
         " closes the connection. 0: sessions last as long as the client's token, if it has one, else without end.",
         "MS",
-        "0",
+        str(MAX_REAUTH_MS),
     ),
     _sasl(
         "sasl.kerberos.principal.to.local.rules",
@@ -77,21 +85,33 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         "URL",
         "not set; OAUTHBEARER needs it",
     ),
-    _sasl(f"{_JWKS}refresh.ms", whole(1), "How often the keys are fetched, in milliseconds.", "MS", "3600000"),
+    _sasl(
+        f"{_JWKS}refresh.ms",
+        whole(1),
+        "How often the keys are fetched, in milliseconds.",
+        "MS",
+        str(JWKS_REFRESH_MS),
+    ),
     _sasl(
         f"{_JWKS}retry.backoff.ms",
         whole(1),
         "How long to wait, in milliseconds, after keys could not be fetched. It doubles each time.",
         "MS",
-        "100",
+        str(JWKS_BACKOFF_MS),
     ),
-    _sasl(f"{_JWKS}retry.backoff.max.ms", whole(1), "The longest such wait, in milliseconds.", "MS", "10000"),
+    _sasl(
+        f"{_JWKS}retry.backoff.max.ms",
+        whole(1),
+        "The longest such wait, in milliseconds.",
+        "MS",
+        str(JWKS_MOST_BACKOFF_MS),
+    ),
     _sasl(
         "sasl.oauthbearer.clock.skew.seconds",
         whole(0, 2**31 - 1),
         "How far the clocks of the issuer of tokens and of this server may differ, in seconds.",
         "SECONDS",
-        "30",
+        str(_RULES.skew_s),
     ),
     _sasl(
         "sasl.oauthbearer.expected.audience",
@@ -101,6 +121,8 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         "tokens may not name an audience",
     ),
     _sasl("sasl.oauthbearer.expected.issuer", text, "The issuer that a token has to be of.", "ISSUER", "any"),
-    _sasl("sasl.oauthbearer.scope.claim.name", text, "The claim with a token's scopes.", "CLAIM", "scope"),
-    _sasl("sasl.oauthbearer.sub.claim.name", text, "The claim with the name of the user.", "CLAIM", "sub"),
+    _sasl("sasl.oauthbearer.scope.claim.name", text, "The claim with a token's scopes.", "CLAIM", _RULES.scope_claim),
+    _sasl(
+        "sasl.oauthbearer.sub.claim.name", text, "The claim with the name of the user.", "CLAIM", _RULES.subject_claim
+    ),
 )

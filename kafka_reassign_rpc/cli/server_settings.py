@@ -29,11 +29,15 @@ from kafka_reassign_rpc.cli.watch_settings import WATCHED_SETTINGS
 from kafka_reassign_rpc.cli.webhook_settings import WEBHOOK_SETTINGS
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.telemetry import event_log
 from kafka_reassign_rpc.core.config_values import INT16, INT32
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, is_of_healing
 from kafka_reassign_rpc.core.state.broker import Endpoint
 
+_SERVER = ServerConfig(zookeeper_connect="", listeners=())
+"""With the defaults of its room."""
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
 
 CLUSTER = "the cluster and its ZooKeeper"
@@ -89,7 +93,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "zookeeper.session.timeout.ms",
         whole(1000),
-        18_000,
+        _SERVER.session_timeout_ms,
         "Milliseconds after which ZooKeeper ends the server's session if it hears nothing from the server. Another"
         " controller can then be elected. At least 1000.",
         group=CLUSTER,
@@ -99,7 +103,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "zookeeper.connection.timeout.ms",
         whole(1),
-        30_000,
+        _SERVER.connection_timeout_ms,
         "Milliseconds for which the server tries to reach ZooKeeper when it starts. After that it ends with exit"
         " code 1.",
         group=CLUSTER,
@@ -109,7 +113,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "broker.id",
         whole(0, 2**31 - 1),
-        1000,
+        _SERVER.server_id,
         "The id of this server in the cluster's metadata. No broker, also none that is down, and no other server may"
         " have the same id.",
         group=CLUSTER,
@@ -213,7 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "controller.takeover",
         one_of(*Takeover),
-        Takeover.ALWAYS.value,
+        _SERVER.takeover.value,
         "When this server becomes the controller. never: it stands by, answers reads, and sends clients to the"
         " controller. vacant: when there is no controller. always: also when this server starts while a stock broker is"
         " the controller.",
@@ -331,7 +335,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         progress_sampling.INTERVAL,
         whole(0),
-        5000,
+        round(_SERVER.sampling.interval_s * 1000),
         "Milliseconds between two samples of how much the moves have copied. With more than"
         f" {progress_sampling.MOVES_PER_INTERVAL} moves in flight the server asks the brokers less often. 0: it never"
         " asks.",
@@ -341,7 +345,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         progress_sampling.STALL_TIMEOUT,
         whole(1),
-        60_000,
+        round(_SERVER.sampling.stall_s * 1000),
         "Milliseconds without progress after which the server reports a move as stalled.",
         group=REASSIGNMENTS,
         metavar="MS",
@@ -370,7 +374,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "event.log.file.bytes",
         whole(65_536),
-        16 * 2**20,
+        event_log.FILE_BYTES,
         "The size that a file of the event log has at most, in bytes. At least 65536.",
         group=PROCESS,
         metavar="BYTES",
@@ -378,7 +382,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "event.log.files",
         whole(2),
-        8,
+        event_log.FILES,
         "The number of files with decisions that the event log keeps. The server deletes the oldest. At least 2.",
         group=PROCESS,
         metavar="FILES",
@@ -386,7 +390,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "event.log.refusals.files",
         whole(2),
-        2,
+        event_log.REFUSAL_FILES,
         "The number of files with refusals that the event log keeps as well: refusals, which anybody can cause,"
         " push no decision out. At least 2.",
         group=PROCESS,

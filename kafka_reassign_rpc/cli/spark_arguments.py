@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
+from kafka_reassign_rpc.pipeline.spark_master import DEFAULT_MEMORY, LOCAL, NO_SPARK
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
     from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller
 
-DEFAULT_MASTER = "local[*]"
 _MASTER = re.compile(
     r"local(\[([1-9]\d*|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^\s/]+:\d+(,[^\s/]+:\d+)*|yarn|k8s://\S+"
 )
@@ -33,13 +32,13 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     spark = parser.add_argument_group("Spark")
     spark.add_argument(
         "--master",
-        default=DEFAULT_MASTER,
+        default=LOCAL,
         metavar="URL",
         help="the Spark master (default: %(default)s, this machine; none: without Spark and Java, in this process)",
     )
     spark.add_argument(
         "--driver-memory",
-        default="2g",
+        default=DEFAULT_MEMORY,
         metavar="SIZE",
         help="memory of the Spark driver here (default: %(default)s)",
     )

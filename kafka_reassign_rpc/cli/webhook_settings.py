@@ -11,6 +11,8 @@ from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text, whole, words
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import (
+    DEFAULT_MAX_AGE_MS,
+    DEFAULT_TIMEOUT_MS,
     MOST_SECRET,
     WebhookConfig,
     origin,
@@ -109,7 +111,7 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "webhook.timeout.ms",
         whole(100, 60_000),
-        10_000,
+        DEFAULT_TIMEOUT_MS,
         "Milliseconds that one attempt to notify may take, from the connection to the status of the answer. From 100 to"
         " 60000.",
         group=NOTIFICATIONS,
@@ -118,7 +120,7 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "webhook.max.age.ms",
         whole(1000),
-        6 * 3_600_000,
+        DEFAULT_MAX_AGE_MS,
         "Milliseconds after which an event that a receiver has not taken is dropped. Until then the attempts go on,"
         " with waits of 1 s to 5 min. At least 1000.",
         group=NOTIFICATIONS,

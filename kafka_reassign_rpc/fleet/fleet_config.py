@@ -7,6 +7,7 @@ import msgspec
 
 from kafka_reassign_rpc.support.human_units import parse_size
 from kafka_reassign_rpc.support.secrecy import told
+from kafka_reassign_rpc.zookeeper.zookeeper_client import SESSION_TIMEOUT_MS
 
 MAX_REPLICAS_OF_A_TOPIC = 1_000_000
 
@@ -32,14 +33,14 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     zookeeper_connect: str
     broker_ids: Sequence[int]
     racks: Mapping[int, str] = {}
-    bandwidth: float | None = None
+    bandwidth: float | None = 100_000_000
     topics: Sequence[SeedTopic] = ()
     data_dir: Path | None = None
     host: str = "127.0.0.1"
     ports: Mapping[int, int] = {}
     replica_lag_time_max_ms: int = 30_000
-    session_timeout_ms: int = 18_000
-    log_dirs: int = 2
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
+    log_dirs: int = 1
     disk: int | None = None
     configs: Mapping[str, str] = {}
 

@@ -44,7 +44,8 @@ from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.standby import Standby
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
-from kafka_reassign_rpc.kraft.state_log.state_log import LEAD_S, StateLog
+from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
+from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.kraft.upstream import Upstream

@@ -1,5 +1,8 @@
 """What the address of a Spark master says, without PySpark, whose import takes a second."""
 
+LOCAL = "local[*]"
+DEFAULT_MEMORY = "2g"
+"""Of the driver."""
 NO_SPARK = "none"
 """In place of a master: this process alone does the work."""
 ATTEMPTS = 4

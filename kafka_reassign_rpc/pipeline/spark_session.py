@@ -24,10 +24,9 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline import class_archive, executor_packages
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.jvm_garbage import JvmGarbage
-from kafka_reassign_rpc.pipeline.spark_master import is_local, with_attempts
+from kafka_reassign_rpc.pipeline.spark_master import DEFAULT_MEMORY, LOCAL, is_local, with_attempts
 from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
-LOCAL = "local[*]"
 PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
 """Whether executors get the packages from the driver."""
 _PYTHON = "PYSPARK_PYTHON"
@@ -76,7 +75,7 @@ def session(
     name: str,
     *,
     master: str = LOCAL,
-    memory: str = "2g",
+    memory: str = DEFAULT_MEMORY,
     settings: Mapping[str, str] | None = None,
     java: str = "",
     send_packages: bool = True,

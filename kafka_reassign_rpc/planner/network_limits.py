@@ -2,13 +2,16 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+BANDWIDTH = 100_000_000
+"""Bytes/s each way of a broker, where a caller says nothing."""
+
 
 class NetworkLimits(msgspec.Struct, frozen=True):
     """`bandwidth`: bytes/s each way of a broker (`by_broker`: of those that differ), of which moves get at most
     `throttle` bytes/s (-1: no limit).
     """
 
-    bandwidth: int
+    bandwidth: int = BANDWIDTH
     by_broker: Mapping[int, int] = {}
     throttle: int = -1
 

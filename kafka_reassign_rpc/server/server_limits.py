@@ -14,6 +14,8 @@ from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 
 LEAST_PER_IP = 100
 """The default for one address is at least this, however few connections there may be in all."""
+CREATION_RATE_PER_IP = 5000
+"""The default of max.connection.creation.rate.per.ip for `serve`. Simulated brokers have no such limit."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):

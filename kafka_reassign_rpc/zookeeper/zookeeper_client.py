@@ -38,6 +38,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 )
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
 
+SESSION_TIMEOUT_MS = 18_000
+"""Kafka's default of zookeeper.session.timeout.ms."""
 READS_PER_PACKET = 500
 READ_BYTES_PER_PACKET = 256 << 10
 READS_IN_FLIGHT = 4
@@ -90,7 +92,7 @@ class ZooKeeper:
         self,
         connect: str,
         *,
-        session_timeout_ms: int = 18_000,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
         access: Access = PLAIN,
     ) -> None:
         self.connect = connect

@@ -155,6 +155,7 @@ class Cluster:
             bandwidth=BANDWIDTH,
             replica_lag_time_max_ms=self._replica_lag_ms,
             configs=self.broker_configs,
+            log_dirs=2,
         )
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 

@@ -47,7 +47,7 @@ async def lose(fleet: Fleet, data: Path, zk: ZooKeeper, broker: int, directory: 
 async def test_dh_3_what_a_lost_log_dir_held_is_offline_and_new_replicas_go_to_the_others(
     zk_connect: str, zk: ZooKeeper, tmp_data: Path
 ) -> None:
-    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data)
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data, log_dirs=2)
     async with Fleet(config) as fleet, ScriptedController(fleet) as controller:
         await fleet.ready()
         for index in range(4):

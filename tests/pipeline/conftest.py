@@ -49,7 +49,7 @@ def use_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def jobs_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless a test names a master: what they write is the same (test_plan_in_memory, test_same_results)."""
-    monkeypatch.setattr(spark_arguments, "DEFAULT_MASTER", NO_SPARK)
+    monkeypatch.setattr(spark_arguments, "LOCAL", NO_SPARK)
 
 
 @pytest.fixture(scope="package")

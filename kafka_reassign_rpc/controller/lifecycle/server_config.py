@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_log import FILE_BYTES, FILES, REFUSAL_FILES, EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.settings import setting_kinds
@@ -26,7 +26,7 @@ from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import SESSION_TIMEOUT_MS, ZooKeeper
 
 OFF, COUNTS, FULL = "off", "counts", "full"
 """What the status page shows: there is none; only numbers; everything."""
@@ -34,9 +34,9 @@ OFF, COUNTS, FULL = "off", "counts", "full"
 
 class EventLogConfig(msgspec.Struct, frozen=True):
     directory: Path
-    file_bytes: int = 16 * 2**20
-    files: int = 8
-    refusal_files: int = 2
+    file_bytes: int = FILE_BYTES
+    files: int = FILES
+    refusal_files: int = REFUSAL_FILES
     group_read: bool = False
 
     def event_log(self) -> EventLog:
@@ -85,7 +85,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     security: Mapping[str, ListenerSecurity] = {}
     sasl: SaslSources | None = None
     server_id: int = 1000
-    session_timeout_ms: int = 18_000
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
     connection_timeout_ms: int = 30_000
     links: BrokerLinks = msgspec.field(default_factory=BrokerLinks)
     zookeeper_access: Access = PLAIN

@@ -58,6 +58,10 @@ class EventLogPage(NamedTuple):
     complete_seq: int
 
 
+FILE_BYTES, FILES, REFUSAL_FILES = 16 * 2**20, 8, 2
+"""The defaults of event.log.*: bytes of a file; files of decisions, and of refusals."""
+
+
 class EventsLost(OSError):
     """`count` events could not be written; the text says why."""
 
@@ -74,9 +78,9 @@ class EventLog:
         self,
         directory: Path,
         *,
-        file_bytes: int = 16 * 2**20,
-        files: int = 8,
-        refusal_files: int = 2,
+        file_bytes: int = FILE_BYTES,
+        files: int = FILES,
+        refusal_files: int = REFUSAL_FILES,
         group_read: bool = False,
     ) -> None:
         self.directory = directory

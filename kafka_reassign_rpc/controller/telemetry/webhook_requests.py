@@ -37,6 +37,10 @@ REFUSED = frozenset(
 """Answers to this body, which the same body gets again."""
 
 
+DEFAULT_TIMEOUT_MS, DEFAULT_MAX_AGE_MS = 10_000, 6 * 3_600_000
+"""Those of webhook.timeout.ms and webhook.max.age.ms."""
+
+
 class WebhookConfig(NamedTuple):
     """urls         https, or http
     secret       signs what is sent (`signing_key`)
@@ -50,8 +54,8 @@ class WebhookConfig(NamedTuple):
     secret: Password
     kinds: frozenset[str]
     tls: ssl.SSLContext | None = None
-    timeout_s: float = 10.0
-    max_age_ms: int = 6 * 3_600_000
+    timeout_s: float = DEFAULT_TIMEOUT_MS / 1000
+    max_age_ms: int = DEFAULT_MAX_AGE_MS
 
 
 class Outcome(NamedTuple):

@@ -4,6 +4,10 @@ Silence counts only while own fetches succeed, one soon after the other: who is 
 nothing. Servers wait a little longer by rank, so that two seldom claim at once; where they do, the later claim holds.
 """
 
+LEAD_S = 4.0
+"""A leader that has written nothing for so long is replaced: the default of `lead_s`."""
+BEATS = 3
+"""Heartbeats within `lead_s`."""
 RANK_STEP = 0.1
 """Each rank waits for this part of `lead_s` longer."""
 LONGEST_GAP = 0.5

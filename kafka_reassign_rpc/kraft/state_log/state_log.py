@@ -21,15 +21,11 @@ from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord
 from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
-from kafka_reassign_rpc.kraft.state_log.silence import SilenceDetector
+from kafka_reassign_rpc.kraft.state_log.silence import BEATS, LEAD_S, SilenceDetector
 from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-LEAD_S = 4.0
-"""A leader that has written nothing for so long is replaced."""
-BEATS = 3
-"""Heartbeats within that time."""
 RENEW_S = 24 * 3600.0
 """Kafka forgets a transactional id that is not initialised for seven days (transactional.id.expiration.ms)."""
 SNAPSHOT_BYTES = 4 << 20

@@ -10,6 +10,10 @@ DISKS = "disks"
 VERSION = 1
 
 
+BANDWIDTH = 100_000_000
+"""Bytes/s that a broker copies between its log dirs, where a caller says nothing."""
+
+
 class DiskRequest(msgspec.Struct, frozen=True):
     """brokers, topics     those to look at; []: all
     empty               by broker, the log dirs to empty; {}: spread evenly

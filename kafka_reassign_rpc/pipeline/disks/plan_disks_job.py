@@ -5,6 +5,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.disks.disk_plan import (
+    BANDWIDTH,
     DISKS,
     BrokerDiskFigures,
     DirFigures,
@@ -35,7 +36,7 @@ class DiskJob(NamedTuple):
     snapshot: StorePath
     out: StorePath
     requested: DiskRequest
-    bandwidth: int = 100_000_000
+    bandwidth: int = BANDWIDTH
     throttle: int | None = None
 
     @property

@@ -39,6 +39,9 @@ RULES = "sasl.kerberos.principal.to.local.rules"
 USER = "user_"
 MAX_RECEIVE_SIZE = 524288
 """Bytes; Kafka's default of sasl.server.max.receive.size."""
+MAX_REAUTH_MS = 0
+JWKS_REFRESH_MS, JWKS_BACKOFF_MS, JWKS_MOST_BACKOFF_MS = 3_600_000, 100, 10_000
+"""Kafka's defaults of connections.max.reauth.ms and sasl.oauthbearer.jwks.endpoint.*."""
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
 
@@ -47,9 +50,9 @@ class JwksConfig(msgspec.Struct, frozen=True):
 
     setting: str
     url: str
-    refresh_s: float = 3600.0
-    first_wait_s: float = 0.1
-    longest_wait_s: float = 10.0
+    refresh_s: float = JWKS_REFRESH_MS / 1000
+    first_wait_s: float = JWKS_BACKOFF_MS / 1000
+    longest_wait_s: float = JWKS_MOST_BACKOFF_MS / 1000
 
 
 class SaslConfig(msgspec.Struct, frozen=True):
@@ -85,7 +88,9 @@ class SaslConfig(msgspec.Struct, frozen=True):
         return cls(
             mechanisms=mechanisms,
             max_receive_size=_number(found, "sasl.server.max.receive.size", MAX_RECEIVE_SIZE, 0, INT32),
-            max_reauth_ms={name: _number(its, "connections.max.reauth.ms", 0, 0, INT64) for name, its in of.items()},
+            max_reauth_ms={
+                name: _number(its, "connections.max.reauth.ms", MAX_REAUTH_MS, 0, INT64) for name, its in of.items()
+            },
             passwords=passwords,
             users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
             jwks=None if tokens is None else _jwks(tokens),
@@ -183,20 +188,20 @@ def _jwks(its: Properties) -> JwksConfig:
     return JwksConfig(
         setting=its.name(JWKS_URL),
         url=url,
-        refresh_s=_number(its, f"{prefix}refresh.ms", 3_600_000, 1, INT64) / 1000,
-        first_wait_s=_number(its, f"{prefix}retry.backoff.ms", 100, 1, INT64) / 1000,
-        longest_wait_s=_number(its, f"{prefix}retry.backoff.max.ms", 10_000, 1, INT64) / 1000,
+        refresh_s=_number(its, f"{prefix}refresh.ms", JWKS_REFRESH_MS, 1, INT64) / 1000,
+        first_wait_s=_number(its, f"{prefix}retry.backoff.ms", JWKS_BACKOFF_MS, 1, INT64) / 1000,
+        longest_wait_s=_number(its, f"{prefix}retry.backoff.max.ms", JWKS_MOST_BACKOFF_MS, 1, INT64) / 1000,
     )
 
 
 def _token_rules(its: Properties) -> TokenRules:
-    prefix = "sasl.oauthbearer."
+    prefix, rules = "sasl.oauthbearer.", TokenRules()
     return TokenRules(
         audiences=tuple(its.words(f"{prefix}expected.audience") or ()),
         issuer=its.text(f"{prefix}expected.issuer") or None,
-        subject_claim=_claim(its, f"{prefix}sub.claim.name", "sub"),
-        scope_claim=_claim(its, f"{prefix}scope.claim.name", "scope"),
-        skew_s=_number(its, f"{prefix}clock.skew.seconds", 30, 0, INT32),
+        subject_claim=_claim(its, f"{prefix}sub.claim.name", rules.subject_claim),
+        scope_claim=_claim(its, f"{prefix}scope.claim.name", rules.scope_claim),
+        skew_s=_number(its, f"{prefix}clock.skew.seconds", rules.skew_s, 0, INT32),
     )
 
 
