@@ -31,13 +31,13 @@ KNOWN_S, PAUSE_S = 30.0, 0.2
 """How long brokers may take to learn of a new topic, and a new `__transaction_state` to have leaders."""
 MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's default of `max.message.bytes`."""
-CREATE, ROOM = "--create", "max.message.bytes"
+CREATE, ROOM, NEEDED = "--create", "max.message.bytes", "min.insync.replicas"
 _NOTHING_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _DEFAULTS = {
     "cleanup.policy": "delete",
     "retention.ms": "604800000",
     "retention.bytes": "-1",
-    "min.insync.replicas": "1",
+    NEEDED: "1",
     "message.timestamp.type": "CreateTime",
     "unclean.leader.election.enable": "false",
     "compression.type": "producer",
@@ -70,20 +70,34 @@ def settings_for(replicas: int) -> dict[str, str]:
     """Segments are small, so that what a snapshot has replaced is deleted soon."""
     return {
         **_NOTHING_DELETED,
-        "min.insync.replicas": str(MIN_INSYNC if replicas >= REPLICAS else 1),
+        NEEDED: str(MIN_INSYNC if replicas >= REPLICAS else 1),
         "message.timestamp.type": "LogAppendTime",
         "unclean.leader.election.enable": "false",
         "compression.type": "uncompressed",
     }
 
 
-def changes_of(told: Iterable[Config], replicas: int) -> dict[str, tuple[str, str]]:
-    """What has to change of a topic's settings: name -> (is, should be). More in-sync replicas than needed are fine."""
+class Changes(NamedTuple):
+    """Of a topic's settings: name -> (is, should be).
+
+    safe    with what is, it could lose decisions
+    usable  with what is, all replicas are needed: nothing is committed while one of them is away
+    """
+
+    safe: dict[str, tuple[str, str]]
+    usable: dict[str, tuple[str, str]]
+
+
+def changes_of(told: Iterable[Config], replicas: int) -> Changes:
+    """More in-sync replicas than needed are fine, while one can be away. Brokers never ask for more than there are."""
     has = {**_DEFAULTS, **{one.name: one.value for one in told if one.value is not None}}
     wanted = settings_for(replicas)
-    if has["min.insync.replicas"].isdigit() and replicas > int(has["min.insync.replicas"]) >= MIN_INSYNC:
-        del wanted["min.insync.replicas"]
-    return {name: (has[name], value) for name, value in wanted.items() if has[name] != value}
+    differ = {name: (has[name], value) for name, value in wanted.items() if has[name] != value}
+    needed = int(has[NEEDED]) if has[NEEDED].isdigit() else 0
+    if needed <= int(wanted[NEEDED]):
+        return Changes(differ, {})
+    lower = differ.pop(NEEDED)
+    return Changes(differ, {NEEDED: lower} if 1 < replicas <= needed else {})
 
 
 def room_of(told: Iterable[Config]) -> int:
@@ -148,7 +162,7 @@ async def found_or_created(router: RequestRouter, topic: str) -> Topic:
     found = await _known(router, topic)
     _require_one_partition(topic, found)
     told = await _told(router, topic)
-    await _mend(router, topic, changes_of(told, found.replicas))
+    await _mend(router, topic, found.replicas, changes_of(told, found.replicas))
     if few := await _few_replicas(router, topic, found):
         log.warning("%s", few)
     room = _room(topic, told)
@@ -179,7 +193,8 @@ async def examined(router: RequestRouter, topic: str) -> list[str]:
     few = await _few_replicas(router, topic, found)
     return [
         *([few] if few else []),
-        *([f"a server changes settings of {topic}: {_listed(changes)}"] if changes else []),
+        *([f"a server changes settings of {topic}: {_listed(changes.safe)}"] if changes.safe else []),
+        *([f"a server sets {_listed(changes.usable)}: {_all_needed(topic, found.replicas)}"] if changes.usable else []),
     ]
 
 
@@ -301,27 +316,39 @@ async def _told(router: RequestRouter, topic: str) -> list[Config]:
     return found
 
 
-async def _mend(router: RequestRouter, topic: str, changes: Mapping[str, tuple[str, str]]) -> None:
+async def _mend(router: RequestRouter, topic: str, replicas: int, changes: Changes) -> None:
     """A compacted topic has lost records, and is refused."""
-    if not changes:
-        return
     _require_not_compacted(topic, changes)
-    values = {name: value for name, (_, value) in changes.items()}
+    safe, usable = changes
+    if not safe and not usable:
+        return
+    values = {name: value for name, (_, value) in (safe | usable).items()}
     (error,) = (await change_configs(router, {(TOPIC, topic): dict(values)})).values()
-    listed = _listed(changes)
-    if error is not None:
+    if error is not None and safe:
         raise LogRefused(
-            f"the topic {topic} could lose decisions and its settings cannot be changed ({error.message}): set {listed}"
+            f"the topic {topic} could lose decisions and its settings cannot be changed ({error.message}): set"
+            f" {_listed(safe | usable)}"
         )
-    log.warning("changed settings of the topic %s, with which it could lose decisions: %s", topic, listed)
+    if safe:
+        log.warning("changed settings of the topic %s, with which it could lose decisions: %s", topic, _listed(safe))
+    if usable and error is not None:
+        why = f"{_all_needed(topic, replicas)}, and its settings cannot be changed ({error.message})"
+        log.warning("%s: set %s", why, _listed(usable))
+    elif usable:
+        log.warning("set %s: %s", _listed(usable), _all_needed(topic, replicas))
 
 
-def _require_not_compacted(topic: str, changes: Mapping[str, tuple[str, str]]) -> None:
-    if "compact" in changes.get("cleanup.policy", ("", ""))[0]:
+def _require_not_compacted(topic: str, changes: Changes) -> None:
+    policy, _ = changes.safe.get("cleanup.policy", ("", ""))
+    if "compact" in policy:
         raise LogRefused(
-            f"the topic {topic} is compacted (cleanup.policy={changes['cleanup.policy'][0]}), which loses decisions:"
-            " delete it or name another one"
+            f"the topic {topic} is compacted (cleanup.policy={policy}), which loses decisions: delete it or name"
+            " another one"
         )
+
+
+def _all_needed(topic: str, replicas: int) -> str:
+    return f"the topic {topic} needs all of its {replicas} replicas, so nothing is committed while one of them is away"
 
 
 def _listed(changes: Mapping[str, tuple[str, str]]) -> str:

@@ -179,9 +179,9 @@ class LogBroker(ScriptedNode):
 class LogBrokers:
     """An async context manager: brokers by their number from 1 on, each with the leader and the epoch that it sees."""
 
-    def __init__(self, views: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, views: Sequence[tuple[int, int]], kind: type[LogBroker] = LogBroker) -> None:
         cluster = ScriptedCluster()
-        self.nodes = [LogBroker(cluster, number, *view) for number, view in enumerate(views, 1)]
+        self.nodes = [kind(cluster, number, *view) for number, view in enumerate(views, 1)]
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
