@@ -108,7 +108,8 @@ def _list_after(
         return None
     theirs = _theirs(current, memory)
     added = [entry for entry in wanted if entry not in theirs] if theirs else wanted
-    before = current if memory is None else memory.before
+    # A list that somebody else has deleted is not brought back, not even an empty one.
+    before = current if memory is None or current is None else memory.before
     if added:
         _put(configs, name, ",".join([*theirs, *added]))
         return ListMemory(",".join(added), before)

@@ -70,6 +70,15 @@ def test_236_11_entries_that_others_add_stay_and_leased_entries_that_they_remove
     assert topic_after(cleared.configs, cleared.memory, [], []).configs == {}, "what they took away is not brought back"
 
 
+def test_236_11_an_empty_list_that_others_delete_during_the_lease_is_not_brought_back() -> None:
+    """As kafka-reassign-partitions sets one for a move that adds no replica, and deletes it with `--verify`."""
+    _, memory = topic_after(lists("", ""), TopicMemory(), ["0:1"], ["0:4"])
+    again = topic_after({}, memory, ["0:1"], ["0:4"])
+    assert again.configs == lists("0:1", "0:4")
+    assert topic_after(again.configs, again.memory, [], []) == ({}, TopicMemory())
+    assert topic_after({}, memory, [], []) == ({}, TopicMemory())
+
+
 def test_236_11_a_list_shrinks_as_one_partition_after_the_other_completes() -> None:
     _, memory = topic_after(lists(None, "7:3"), TopicMemory(), ["0:1", "1:1"], ["0:4", "1:5"])
     half, memory = topic_after(lists("0:1,1:1", "7:3,0:4,1:5"), memory, ["1:1"], ["1:5"])
