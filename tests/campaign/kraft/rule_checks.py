@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.healing.repair_targets import repaired_brokers
 from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
-from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, Phase
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
@@ -19,6 +19,7 @@ from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord
 from .intent_checks import CLOCK_S, Round, Story
 
 NEVER = float("inf")
+_CANCELS = (Phase.CANCEL, Phase.RESTORE)
 
 
 @dataclass
@@ -129,7 +130,7 @@ class _Rules:
 def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
     """No move begins while reassignments are disabled, outside of windows or while it is held. A repair is one of a
     broker that is away for longer than the limit, with as many replicas and all others kept, and none begins while the
-    brake holds. A move that gets another target has begun before."""
+    brake holds. A move that gets another target has begun before, and so has one of others that a client cancels."""
     rules = _Rules()
     for offset, record in rounds:
         at = record.at / 1000
@@ -138,6 +139,8 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
         for move in record.moves:
             name = TopicPartition(move.topic, move.partition)
             if move.record is None or move.record.id is not None or name in rules.moving:
+                continue
+            if move.record.phase in _CANCELS:
                 continue
             why = "it is held" if _is_start_of(left.get(name), move) else rules.why_not(move.record, at)
             if why:

@@ -72,6 +72,12 @@ def test_kr_5_another_target_for_what_moves_already_is_no_begin_and_who_asks_aga
     assert not list(by_rules([joins(6, HELD), begins(9, other, 6)], ()))
 
 
+def test_kr_5_a_cancel_of_what_others_have_begun_is_no_begin() -> None:
+    for phase in (Phase.CANCEL, Phase.RESTORE):
+        of_others = MoveRecord(MoveTerms((1, 3)), (1, 2), phase=phase)
+        assert not list(by_rules([DISABLED, Round(9, RoundRecord(at=9_000, moves=[Move(*NAME, of_others)]))], ()))
+
+
 FAULTS: list[tuple[str, Sequence[Round]]] = [
     ("and no window is open", [CLOSED, joins(7, QUEUED), begins(10, QUEUED, 7)]),
     ("and reassignments are disabled", [DISABLED, begins(10, QUEUED)]),
