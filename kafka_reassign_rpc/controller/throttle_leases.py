@@ -319,6 +319,7 @@ class ThrottleLeases:
 
     def _adopt(self, change: ConfigChange) -> None:
         stored, configs = change.write.stored, change.write.configs
+        self._changes_again(stored.entity)
         entity, order = stored.entity, stored.order
         if configs != (stored.configs or {}):
             order = CREATED_HERE if order is None else (order[0], order[1] + 1)
@@ -337,11 +338,11 @@ class ThrottleLeases:
             if stored.problem is not None:
                 self._stays(stored.entity, stored.problem)
                 continue
-            self._unreadable.pop(stored.entity, None)
-            self._reported.pop(stored.entity, None)
             if stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
-                if change is not None:
+                if change is None:
+                    self._changes_again(stored.entity)
+                else:
                     yield change
             else:
                 if needed is None and stored.memory is not None:
@@ -349,8 +350,13 @@ class ThrottleLeases:
                 yield self._change_of_broker(stored, needed or (), is_freed=stored.entity.name in freed)
             await pace.rest()
 
+    def _changes_again(self, entity: Entity) -> None:
+        self._unreadable.pop(entity, None)
+        self._reported.pop(entity, None)
+
     def _stays(self, entity: Entity, problem: str) -> None:
-        """The log says so at once, an event where it is so a second time, each of them once."""
+        """The log says so at once, an event where it is so a second time, each of them once until it can be written:
+        configs of a dead broker that controllers refuse are tried each minute."""
         if self._unreadable.get(entity) != problem:
             log.error("no throttle changes there until they can be read: %s", problem)
             self._wake.set()
