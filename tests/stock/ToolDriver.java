@@ -3,10 +3,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs the stock tools' main methods inside one JVM, several at a time.
@@ -58,8 +58,7 @@ public final class ToolDriver {
         PrintStream answers = System.out;
         System.setOut(new PrintStream(new Routed(false), true));
         System.setErr(new PrintStream(new Routed(true), true));
-        Exit.setExitProcedure((code, message) -> exit(code));
-        Exit.setHaltProcedure((code, message) -> exit(code));
+        keepRunning();
         BufferedReader calls = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = calls.readLine(); line != null; line = calls.readLine()) {
             String[] fields = line.split("\t");
@@ -67,6 +66,23 @@ public final class ToolDriver {
             thread.setDaemon(true);
             thread.start();
         }
+    }
+
+    /** Tools end by way of this class, which has moved in 4.4. */
+    private static void keepRunning() throws ReflectiveOperationException {
+        Class<?> ending;
+        try {
+            ending = Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        } catch (ClassNotFoundException before44) {
+            ending = Class.forName("org.apache.kafka.common.utils.Exit");
+        }
+        Class<?> procedure = Class.forName(ending.getName() + "$Procedure");
+        Object ours = Proxy.newProxyInstance(procedure.getClassLoader(), new Class<?>[] {procedure}, (it, method, args) -> {
+            exit((Integer) args[0]);
+            return null;
+        });
+        ending.getMethod("setExitProcedure", procedure).invoke(null, ours);
+        ending.getMethod("setHaltProcedure", procedure).invoke(null, ours);
     }
 
     private static void exit(int code) {

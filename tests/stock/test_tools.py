@@ -10,7 +10,7 @@ from .tools import Tools
 pytestmark = pytest.mark.stock
 
 
-@pytest.mark.parametrize("version", TOOL_VERSIONS)
+@pytest.mark.parametrize("version", [*TOOL_VERSIONS, pytest.param("4.4.0", marks=pytest.mark.gate)])
 async def test_each_call_has_its_own_exit_code_and_output(version: str) -> None:
     require(version)
     with Tools(version) as tools:

@@ -36,11 +36,11 @@ MAIN_CLASSES = {
 }
 """Main class of each tool `kafka-NAME.sh`, as 4.1 has them."""
 
-_OLD_MAIN_CLASSES = {
-    "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
-    "acls": "kafka.admin.AclCommand",
+_OTHER_MAIN_CLASSES = {
+    "3.9": {"broker-api-versions": "kafka.admin.BrokerApiVersionsCommand", "acls": "kafka.admin.AclCommand"},
+    "4.4": {"configs": "org.apache.kafka.tools.ConfigCommand"},
 }
-"""Where 3.9 differs."""
+"""Where other releases differ."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Tools:
     def __init__(self, version: str, jvm: Sequence[str] = ()) -> None:
         self.version = version
         self._jvm = jvm
-        self._classes = MAIN_CLASSES | (_OLD_MAIN_CLASSES if version.startswith("3.") else {})
+        self._classes = MAIN_CLASSES | _OTHER_MAIN_CLASSES.get(version.rpartition(".")[0], {})
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread
         self._ids = itertools.count(1)
