@@ -3,9 +3,14 @@
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts
-connection_settings, http_settings, webhook_settings, watch_settings, front_settings, security_settings (of it
-sasl_settings, outward_settings)
-                                          its parts
+connection_settings                       its part about limits on connections (defaults: server.server_limits)
+http_settings                             about the pages for monitoring
+webhook_settings                          about notifications (defaults: controller.telemetry.webhook_requests)
+watch_settings                            about what `watch` sees
+front_settings                            about a server in front of KRaft (default: kraft.state_log.silence)
+security_settings                         about TLS and logins
+sasl_settings                             about SASL of listeners (defaults: security.sasl.sasl_config)
+outward_settings                          about connections to brokers and to ZooKeeper
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
 security_names                            names that mean security and that nothing would use
@@ -13,7 +18,8 @@ cluster_access                            which cluster check, leave and status 
 secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
-long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
+long_running                              prints the ready line (its text: `…_command`); logging and signals of serve,
+                                          watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode
 kraft_access                              how serve, check, status and leave reach a cluster in KRaft mode
 demo_topics                               topics with records, in the cluster in KRaft mode that `serve` starts

@@ -27,13 +27,13 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     log_dir_calls                      sizes of replicas, and moves between log dirs
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
-    polling_pace                       how often to look at a cluster, so that it costs little
+    polling_pace                       how often to look at a cluster, so that it costs little (SHARE, LONGEST_S)
     broker_questions                   what only one broker knows, asked while a loop of looks goes on
     why_no_answer                      whether a node is to blame, or no controller is active
     request_routing                    which node gets a request, in which version, and when it is repeated
     node_questions                     who is there, who controls, which versions a node serves
     client_properties                  the properties of Java clients
-    client_settings                    the configs of a client
+    client_settings                    the configs of a client, with their defaults
     node_connections                   a connection to each node
     traffic                            requests, bytes and times of answers
 """

@@ -1,8 +1,10 @@
 """Channels to brokers, for LeaderAndIsr, StopReplica and UpdateMetadata (Kafka's ControllerChannelManager).
 
 channel_manager         one channel for each registered broker; which brokers have to learn of a change
-broker_channel          the ordered connection to one broker
-pending_requests        what one broker still has to learn, and in which order
+broker_channel          the ordered connection to one broker: how long it waits for an answer, and before it tries again
+                        (ANSWER_TIMEOUT_S, …)
+pending_requests        what one broker still has to learn, and in which order; how many partitions one request has
+                        (PARTITIONS_PER_REQUEST)
 pending_leader_and_isr  the same of its replicas
 missed_changes          what brokers that return have to stop and forget
 unassigned_replicas     what a broker holds although it is not assigned to it

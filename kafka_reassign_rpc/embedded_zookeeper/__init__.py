@@ -1,7 +1,7 @@
 """A real ZooKeeper as a child process, from the jars of pyspark's wheel. Needs only Java.
 
 zookeeper_process.py   one server: start, readiness, kill, stop
-java.py                where Java and the jars are
+java.py                where Java and the jars are; the oldest Java that will do (MIN_JAVA)
 child_process.py       child processes that never outlive their parent
 """
 

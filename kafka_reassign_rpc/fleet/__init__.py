@@ -3,7 +3,7 @@
 A controller (ours, or that of a stock Kafka broker in ZooKeeper mode) drives them as it drives real ones.
 
 fleet.py                    the brokers of one process: start, wait until ready, stop
-fleet_config.py             how many brokers, racks, bandwidth, topics, directories
+fleet_config.py             how many brokers, racks, bandwidth, topics, directories, with the defaults
 simulated_broker.py         one broker: the parts below put together, and the `Node` that API handlers see
 broker_apis.py              the APIs that it serves
 broker_registration.py      /brokers/ids, the broker epoch
@@ -19,7 +19,7 @@ config_judge.py             which new cluster-wide configs it accepts
 isr_proposals.py            which ISR a leader wants
 alter_partition_sender.py   the requests that ask the controller for it
 controller_connection.py    the connection to the current controller
-controlled_shutdown.py      controlled shutdown
+controlled_shutdown.py      controlled shutdown (TRIES, TIMEOUT_S)
 log_dirs.py                 log dirs, moves of replicas between them, and the files that take log dirs away
 log_size_file.py            the file in which sizes survive the process
 seed_topics.py              topics that exist from the start, and the size of their replicas

@@ -1,8 +1,9 @@
 """Decides where replicas should lie: pure functions over plain values, without I/O, clock or Spark. The plan job runs
 it on Spark, self-healing in the controller (docs/decisions/0006).
 
-goals_and_options.py     what a caller asks for
-network_limits.py        what brokers can send and receive
+goals_and_options.py     what a caller asks for, with the defaults (`PlanOptions`): tolerance, headroom, locality
+                         (whether copies stay in their rack), weights
+network_limits.py        what brokers can send and receive (BANDWIDTH by default)
 goal_check.py            whether a goal makes sense
 ineffective_weights.py   weights that change nothing
 planner_cluster.py       the cluster that a caller hands over
@@ -17,6 +18,9 @@ proposals/               what chunks propose; their messages
 disks/                   moves to another log dir of the broker
 placement/               which proposals are accepted, and where to
 columns/                 many partitions at once
+
+Costs: what a broker away from its targets costs is in proposals/imbalance_cost.py, what a change gains for a copied
+byte in columns/balance_scores.py, what the search of the last round pays in placement/searched_placement.py.
 
 Each folder may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
 """

@@ -2,7 +2,8 @@
 
 check            asks ZooKeeper and the brokers, each within a time limit
 check_departure  asks them whether brokers may go
-read_state       what ZooKeeper holds           ask_brokers      what each broker answers
+read_state       what ZooKeeper holds
+ask_brokers      what each broker answers; how many are asked at once (AT_ONCE)
 unique_findings  what follows where names and numbers are not unique that Kafka takes for that (pure)
 ask_duplicate_topic_ids
                  what brokers say of topics that have one id
@@ -12,7 +13,7 @@ znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)
 restart_state    what brokers read when they start, as it is now
-restart_findings what of it ends them, or stops a migration (pure)
+restart_findings  what of it ends them, or stops a migration (pure)
 settings_findings
                  what follows from the settings that all servers share (pure)
 own_file_findings

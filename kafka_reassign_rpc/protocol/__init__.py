@@ -1,11 +1,12 @@
 """The Kafka protocol without I/O: bytes become requests, answers become bytes.
 
-served_connection.py   the server's side of a connection
-client_connection.py   the client's side
+served_connection.py   the server's side of a connection; the largest request by default (MAX_REQUEST_BYTES)
+client_connection.py   the client's side; the largest answer (MAX_ANSWER_BYTES)
 frame_buffer.py        a byte stream to frames
-frame_codec.py         one frame to one message and back
+frame_codec.py         one frame to one message and back; the most elements of a message (MAX_ELEMENTS)
 bounded_decoder.py     decoders that check every length before they allocate
-decoder_source.py      the source of such a decoder
+decoder_source.py      the source of such a decoder: its limits (LONGEST_TEXT, MOST_TAGS, …) and the text of each
+                       refusal
 sliced_messages.py     large messages, element by element
 log_dirs_reader.py     large DescribeLogDirs answers, in slices
 principal_data.py      principals as brokers forward them

@@ -1,10 +1,11 @@
 """The listening side of a node: sockets, frames, limits. A `Service` answers the requests.
 
-server.py               a server from its first bind to its last answer
-listener.py             where to listen, and how to stop listening without losing a connection
+server.py               a server from its first bind to its last answer; how long it drains (`close`)
+listener.py             where to listen, and how to stop listening without losing a connection; how many come in at a
+                        turn (ACCEPTED_IN_A_TURN)
 listener_security.py    how a listener secures its connections
-tls_handshakes.py       how many TLS handshakes run, and which has to go
-sasl_sources.py         what SASL needs of files and issuers, kept up to date
+tls_handshakes.py       how many TLS handshakes run (MOST_UNDER_WAY), and which has to go
+sasl_sources.py         what SASL needs of files and issuers, kept up to date (LOOKS_EVERY_S, FETCH_S)
 server_connection.py    one connection: when to read, when to work, when to write
 connection_states.py    the states of a connection and how they follow each other, as tables
 request_answers.py      from a frame to its answer
@@ -16,15 +17,18 @@ connection_counts.py    how many connections there are, in all and from one addr
 request_budgets.py      places, bytes and tasks that the requests of all connections share
 connection_times.py     which connections are out of time
 eviction_order.py       which connection closes to make room for another (pure)
-file_descriptors.py     how many connections the process can open
+file_descriptors.py     how many connections the process can open (MOST_CONNECTIONS; KEPT for other files)
 core_dumps.py           none is left where the process crashes: it would hold keys
-large_work.py           room for large requests: how many are in work at the same time
-server_limits.py        the limits on frames, requests and connections, by Kafka's names
-request_throttle.py     how long a client is muted for what its requests cost
+large_work.py           room for large requests: how many are in work at the same time (LARGE_BYTES_IN_WORK, …)
+server_limits.py        the limits on frames, requests and connections, by Kafka's names, with their defaults
+request_throttle.py     how long a client is muted for what its requests cost; how often its quota is looked up
+                        (KNOWN_MS)
 request_service.py      what answers the requests (`api.dispatch.Dispatcher`)
 server_stats.py         counters for metrics
-http_server.py          the pages for metrics and health
+http_server.py          the pages for metrics and health, and the limits on their connections (MAX_CONNECTIONS, LIVES_S,
+                        …)
 http_security.py        who may read these pages
 event_loop.py           uvloop or asyncio
-interpreter_tuning.py   garbage collection and thread switching, so that they do not hold up the event loop
+interpreter_tuning.py   garbage collection and thread switching (SWITCH_S, COLLECT_EVERY_S), so that they do not hold up
+                        the event loop
 """

@@ -1,6 +1,6 @@
 """Small helpers that every other part may use.
 
-turns          long work gives others their turn, when the clock says so
+turns          long work gives others their turn, when the clock says so (TURN_S)
 slices         what long work handles piece by piece
 sliced_sort    sorts long lists in slices
 backoff        waits that double
@@ -11,8 +11,8 @@ environment    the variables of the environment, and misspelt ones
 connection_flags  flags by which a command reaches a cluster
 secrecy        what a message may repeat of what was typed
 quiet_arguments  command lines whose errors repeat nothing that may be secret
-bounded_text   what anybody may have written, read and shown within limits
-bounded_log    log lines within limits
+bounded_text   what anybody may have written, read and shown within limits (SHOWN)
+bounded_log    log lines within limits (LONGEST_LINE)
 cluster_name   which of several clusters a line is about
 error_text     errors for people
 forgetting     maps that hold what there is

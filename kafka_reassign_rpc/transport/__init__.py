@@ -1,6 +1,6 @@
 """How this product, as a client, reaches brokers and servers. Every connection that speaks Kafka's protocol opens here.
 
-rpc_client            one connection
+rpc_client            one connection (CONNECT_TIMEOUT_S)
 login                 the login on it
 broker_links          which listener of a broker, over TLS or not, as whom
 broker_link_settings  the same by the settings of brokers

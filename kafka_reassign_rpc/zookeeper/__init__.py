@@ -1,21 +1,24 @@
 """ZooKeeper: a client with one session, fenced transactions, bulk reads and watches; and the contents of the znodes.
 
-zookeeper_client.py              `ZooKeeper`, the client
+zookeeper_client.py              `ZooKeeper`, the client; how long a session lasts, how many reads are in flight
+                                 (SESSION_TIMEOUT_MS, READS_IN_FLIGHT)
 zookeeper_session.py             the session below it, which knows exactly when it is over
-tcp_connection.py                one TCP connection to one server
+tcp_connection.py                one TCP connection to one server; the largest frames (MAX_FRAME, MAX_ANSWER)
 connect_string.py                `zookeeper.connect`
 access.py                        TLS, login and ACLs of a client
 access_settings.py               the same by Kafka's settings
 operations.py                    operations of a transaction, Stat, kinds of watch events
-transactions.py                  splitting by size, fencing, pipelining; receipts for answers that are lost
+transactions.py                  splitting by size (MAX_MULTI_BYTES), fencing, pipelining; receipts for answers that are
+                                 lost
 jute.py                          packets that are sent by the thousand
 zookeeper_errors.py              what a call can end in: sent or not, done or not
 znode_paths.py                   the paths of all znodes
 znode_acls.py                    which ACL a new znode gets
-znode_decoder.py                 the one decoder of JSON and numbers in znodes; BadZnode
+znode_decoder.py                 the one decoder of JSON and numbers in znodes; BadZnode; how large a znode may be
+                                 (LARGEST)
 topic_znodes.py                  topics, and the states of their partitions
 znode_contents.py                brokers, failed brokers, the controller, configs, ids
-config_znodes.py                 dynamic configs and their announcement
+config_znodes.py                 dynamic configs and their announcement, and how old that gets (CHANGE_EXPIRATION_MS)
 quota_znodes.py                  quotas and SCRAM credentials
 served_configs.py                configs and quotas as clients read and change them
 acl_znodes.py                    ACLs and their announcement
@@ -23,11 +26,12 @@ delegation_token_znodes.py       delegation tokens
 notification_znodes.py           what brokers and tools report to the controller
 failed_log_dirs_znodes.py        log dirs that brokers have lost
 reassignments_znodes.py          the records of moves
-reassign_partitions_znode.py     the batch and the queue
+reassign_partitions_znode.py     the batch and the queue, and the text of what is wrong with an entry
 requester_json.py                who asked for a move or has set a setting
-reassignment_request_znodes.py   request znodes
+reassignment_request_znodes.py   request znodes, and the text of what is wrong with one
 reassignment_servers_znodes.py   the running servers
-entry_problems.py                what is wrong with a list of moves in a znode
+entry_problems.py                collects what is wrong with a list of moves in a znode, and bounds it (REPORTED,
+                                 MAX_WRONG); the texts are in the modules of the znodes
 restart_znodes.py                which znodes end a broker that starts, or stop a migration
 settings_znode.py                the settings of all servers
 last_control_znode.py            when a server of ours has controlled the cluster last

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.docs.pages import ROOT, text_of
@@ -16,28 +17,73 @@ FAMILIES = {
 """Modules that a map names by a pattern, which it explains."""
 
 
+_NAME = r"[\w<>…]+(?:\.py|/)?"
+LEFT_OF_A_LINE = re.compile(rf"^( *)({_NAME}(?:, {_NAME})*)(?: {{2,}}\S|(?<=\.py) \S|(?=\n\1 +\S))", re.MULTILINE)
+"""The names with which a line of a map begins: two spaces follow them, or a further line says what they are."""
+
+
+def left_of_lines(text: str) -> list[str]:
+    named = (name for _, line in LEFT_OF_A_LINE.findall(text) for name in line.split(", "))
+    return [re.sub(r"\.py$|/$", "", name) for name in named]
+
+
 def missing(text: str, modules: list[str]) -> list[str]:
-    """The modules that a map does not name."""
+    """The modules that no line of a map begins with."""
     families = [family for pattern, family in FAMILIES.items() if pattern in text]
-    named = set(re.findall(r"\w+", text))
+    named = left_of_lines(text)
     return [name for name in modules if name not in named and not any(family.fullmatch(name) for family in families)]
 
 
 def doubled(text: str, modules: list[str]) -> list[str]:
     """The modules that have more than one line of a map."""
-    lines = re.findall(r"^ *(\w+)(?:\.py| {2})", text, re.MULTILINE)
-    return [name for name in modules if lines.count(name) > 1]
-
-
-_NAME = r"[\w<>…]+(?:\.py|/)?"
-LEFT_OF_A_LINE = re.compile(rf"^ *({_NAME}(?:, {_NAME})*)(?: {{2,}}\S|(?<=\.py) \S|$)", re.MULTILINE)
-"""The names with which a line of a map begins: two spaces follow them, or the line ends."""
+    named = left_of_lines(text)
+    return [name for name in modules if named.count(name) > 1]
 
 
 def gone(text: str, there: list[str]) -> list[str]:
     """The names on the left of a map that are none of these modules and folders."""
-    named = (name for line in LEFT_OF_A_LINE.findall(text) for name in line.split(", "))
-    return [name for name in named if (bare := re.sub(r"\.py$|/$", "", name)) not in FAMILIES and bare not in there]
+    return [name for name in left_of_lines(text) if name not in FAMILIES and name not in there]
+
+
+CONSTANT = re.compile(r"\b_?[A-Z][A-Z_]{2,}\b(?!-)")
+IN_BRACKETS = re.compile(r"\(([^()]*)\)")
+"""Where a line of a map names the constants of its module."""
+
+
+def strange_constants(text: str, sources: Mapping[str, str]) -> list[str]:
+    """The constants in brackets of a line of a map that none of its modules has."""
+    entries = list[tuple[list[str], str]]()
+    for line in text.splitlines():
+        if names := left_of_lines(f"{line}\n{' ' * len(line)}."):
+            entries.append((names, line))
+        elif line.startswith("  ") and entries:
+            entries.append((entries[-1][0], f"{entries.pop()[1]} {line}"))
+        else:
+            entries.append(([], ""))
+    found = list[str]()
+    for names, line in entries:
+        own = "".join(sources.get(name, "") for name in names)
+        named = (name for inside in IN_BRACKETS.findall(line) for name in CONSTANT.findall(inside))
+        found += [name for name in named if own and not re.search(rf"\b{name}\b", own)]
+    return found
+
+
+@for_each("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
+def test_the_constants_that_a_map_names_are_in_their_modules(package: Path) -> None:
+    sources = {file.stem: text_of(file) for file in package.glob("*.py")}
+    assert strange_constants(ast.get_docstring(ast.parse(sources["__init__"])) or "", sources) == []
+
+
+def test_a_constant_that_has_gone_is_found() -> None:
+    text = """Maps (KIP-46).
+
+one.py   what is here (HERE_S, GONE_S)
+two      more (KIP-46), which goes on
+         (_ALSO_GONE,
+         GONE, HERE_S)
+In brackets (ELSEWHERE).
+"""
+    assert strange_constants(text, {"one": "HERE_S = 1", "two": "HERE_S = 2"}) == ["GONE_S", "_ALSO_GONE", "GONE"]
 
 
 @for_each("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
@@ -57,11 +103,13 @@ main.py, options       the command line
 …_command              one for each command
 door.py whether one may come in
 templates/             its pages
-told,
-gone                   what was here
+
+gone
+                       what was here, also
+                       there
 a line that goes on    with text
 """
-    assert gone(text, ["main", "options", "templates"]) == ["door.py", "gone"]
+    assert gone(text, ["main", "options", "templates"]) == ["door", "gone"]
 
 
 def test_a_module_without_a_line_is_found() -> None:

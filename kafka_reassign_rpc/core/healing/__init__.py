@@ -1,6 +1,6 @@
 """Self-healing (KIP-46).
 
-failed_brokers.py       which failed brokers are repaired, and when
+failed_brokers.py       which failed brokers are repaired, and when; after a failed repair (RETRY_MS)
 failed_log_dirs.py      what is known of the log dirs of registered brokers
 brake.py                why no repair may start or continue
 repair_cost.py          what a repair would cost: bytes and time

@@ -1,21 +1,22 @@
 """The status document: what a controller knows of its moves, as every screen shows it.
 
-documents         the types of the document, of moves, partitions and events
+documents         the types of the document, of moves, partitions and events: a new number on a screen begins here
 broker_documents  the types of answers about brokers
 views             what it is made from: the cluster, the progress of its moves, who controls it
 summary           who controls the cluster, sums, caps, self-healing
 notes             the fields that every screen shows by their declaration alone
 work              all the work: what has ended, is in flight and waits; when it is done
 last_status       what was known last, while the present is not known
-problems          what an operator must look at
+problems          what an operator must look at: the text of each problem
 moves             each move
-waiting           why a waiting move waits
+waiting           why a waiting move waits: the text of each reason
 brokers           each broker
 departures        whether brokers may go
 controller_state  besides the document: when the controller was elected, brokers with a lease or in controlled shutdown
 partitions        any partition, whether it moves or not
 partition_health  how many partitions lack in-sync replicas or a leader
-own_certificates  who would take a server's certificates, and when they end
+own_certificates  who would take a server's certificates, when they end, and how early that is a warning
+                  (ENDS_SOON_DAYS)
 
 Every number is decided here, None if unknown. The page, its API, the metrics, the vendor API and the commands show it
 and derive nothing. The client makes it here too, from the answers of a stock controller.

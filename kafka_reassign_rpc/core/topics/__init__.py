@@ -1,6 +1,6 @@
 """Topics.
 
-topic_changes.py        creation and growth
+topic_changes.py        creation and growth; the most partitions (MOST_PARTITIONS)
 topic_deletion.py       whether a topic may be deleted, and which replicas confirm it first. Its leases and waiting
                         moves end in `core.writers.topic_writes.begin_deletion`; `controller.duties.topic_deletion`
                         counts what brokers confirm

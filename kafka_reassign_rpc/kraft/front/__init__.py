@@ -4,10 +4,10 @@ front             the listeners, and where the brokers are
 front_connection  one client: the server's connection, with a broker behind it
 relayed_login     its login, which the broker decides on
 relayed_requests  its requests: ours go to the handler, all others to the broker
-caller_link       the connection to a broker that belongs to this client alone
+caller_link       the connection to a broker that belongs to this client alone; its time limits (CONNECT_S, ANSWER_S)
 answer_patches    brokers' answers as clients of the front see them
 announced         the APIs that the front has
-settings_requests which requests about configs are for us
+settings_requests  which requests about configs are for us
 
 The last three decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
 address of this server.

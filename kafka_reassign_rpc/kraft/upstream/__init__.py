@@ -1,8 +1,9 @@
 """The cluster behind this service, through its own API.
 
-upstream   asks it (look) and tells it (alter, configs), over the project's client
+upstream   asks it (look) and tells it (alter, configs), over the project's client; PARTITIONS_A_REQUEST
 seen       what one look has found, and what two looks together say
-outcomes   what is known of a change that the cluster was told
+outcomes   what is known of a change that the cluster was told: which errors are a refusal, which leave it open, which
+           say that it may be taken later
 
 The last two decide without I/O.
 """

@@ -1,1 +1,8 @@
-"""`audit`: what snapshots over time show (audit_job, audit_chunk, load_spread, log_dir_spread, ending_configs)."""
+"""`audit`: what snapshots over time show.
+
+audit_job.py        the tables, from what chunks show
+audit_chunk.py      what snapshots show of some topics
+load_spread.py      how even the load is, against the targets that plans have
+log_dir_spread.py   the same of log dirs, as `plan disks` has them
+ending_configs.py   configs that end a broker at its start; which ones: `core.restarts.table`
+"""

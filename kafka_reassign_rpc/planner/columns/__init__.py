@@ -6,7 +6,7 @@ column_survey.py       the survey
 movable_rows.py        which rows rounds have to see
 column_loads.py        what changes bring to brokers
 topic_counts.py        replicas of each topic by broker
-balance_scores.py      best changes for a more even cluster
+balance_scores.py      best changes for a more even cluster: what each gains for a copied byte
 column_proposals.py    proposals: sums and acceptance
 round_proposals.py     what a chunk proposes in a round, in columns and one by one
 partition_chunk.py     partitions through the rounds of a plan

@@ -4,14 +4,15 @@
     store_settings.py        which keystore and truststore they name
     certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes
     java_keystore.py         the JKS format
-    context_parts.py         protocol versions, cipher suites, keys from memory
+    context_parts.py         protocol versions (VERSIONS), cipher suites, keys from memory, the warning before a
+                             certificate ends
     der_reader.py            DER
     distinguished_names.py   a certificate's subject as Java prints it
     principal_mapping.py     ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
     alerts.py                alerts for peers whose handshake fails
     own_handshake.py         whether a peer with the same settings would take the own certificate
-    reloaded_context.py      a context that is made again when its files change
+    reloaded_context.py      a context that is made again when its files change (CHECK_S)
 
 Source: org.apache.kafka.common.security.ssl (Kafka 3.9).
 """
