@@ -11,7 +11,8 @@ vendor_table.py         the documents of AskDocument and the commands of DoComma
                         it needs
 vendor_documents.py     what answers each document
 vendor_commands.py      what does each command
-api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
+api_definition.py       `Api`, how a handler module declares itself; how many elements its requests may have (FEW, MANY,
+                        …); `RequestContext`, from where a request came
 registry.py             the table of all APIs
 dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call
@@ -25,9 +26,10 @@ mutation_quota.py       controller mutation quotas (KIP-599)
 answer_fields.py        what many answers have in common
 visible_topics.py       topics that exist for clients, whatever their rights: none in deletion
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
-large_requests.py       how large requests and answers are kept from holding up others
+large_requests.py       how large requests and answers are kept from holding up others: which answer is small, how large
+                        a piece is (SMALL, PIECE_BYTES)
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
-config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
+config_changes.py       what AlterConfigs and IncrementalAlterConfigs do; the most configs of a resource (MOST_CONFIGS)
 cluster_defaults.py     changes of the cluster-wide broker configs
 
 Handlers know no ZooKeeper, no controller loop and no fleet. Where an API has an error for the whole request, other

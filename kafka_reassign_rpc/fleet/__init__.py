@@ -12,7 +12,7 @@ replica_table.py            its replicas and the sizes of their logs
 metadata_cache.py           the cluster, as UpdateMetadata describes it
 leader_replication.py       the leader's side of replication: how many bytes each follower gets
 replica_fetcher.py          the follower's side of replication
-token_bucket.py             rates in bytes per second
+token_bucket.py             rates in bytes per second, and how much a bucket saves up (BURST_S)
 throttled_replicas.py       which replicas the configs throttle, and at which rate
 dynamic_configs.py          topic and broker configs, followed in ZooKeeper
 config_judge.py             which new cluster-wide configs it accepts

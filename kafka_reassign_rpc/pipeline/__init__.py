@@ -11,7 +11,8 @@ move_history/    `history`
 reports/         HTML pages, plots, tables as text
 executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote master get, and lack
 class_archive.py, prepare_spark.py    Spark's classes in a file, so that jobs start sooner
-topic_pieces.py  who calls functions of what tables say of the same partitions: this process, or tasks of Spark
+topic_pieces.py  who calls functions of what tables say of the same partitions: this process, or tasks of Spark; how
+                 large a piece of a topic is (PIECE_PARTITIONS)
 broker_lists.py  lists of brokers as arrays
 arrow_tasks.py   functions of Arrow batches in tasks of Spark, and what they answer
 without_cycles.py   Python's search for garbage waits until the end

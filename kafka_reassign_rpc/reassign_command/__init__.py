@@ -10,19 +10,20 @@
     reassignment_json        the JSON files
     command_config           the properties file of --command-config
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
-    execute_warnings         lost racks and throttles under the produce rate, at --execute
+    execute_warnings         lost racks and throttles under the produce rate, at --execute (of targets:
+                             `client.target_warnings`)
     leader_sizes             how large partitions are
     present_log_dirs         where replicas lie, for the way back
     dry_run                  what --dry-run shows
     move_leaders             `move --leaders`: others lead, nothing is copied
     started_moves            which moves of --execute wait, and why
     log_dir_moves            moves between the log dirs of a broker
-    watch_screen             the progress bars of `watch` on a terminal
+    watch_screen             the progress bars of `watch` on a terminal (BAR_WIDTH)
     stock_status             the status document of a stock controller
-    status_text              the status document as text
-    history_plots            the figures of the past as `status` plots them
+    status_text              the status document as text; how many moves and events it shows (MOVES_SHOWN, EVENTS_SHOWN)
+    history_plots            the figures of the past as `status` plots them (WIDTH)
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
-    folded_events            events of one request as one line
+    folded_events            events of one request as one line: how close together they are (SAME_REQUEST_MS)
     merged_events            the events of all running servers as one stream
     nothing_matched          what a filter that finds nothing says, with the nearest name
     command_errors           the errors that end the command

@@ -10,8 +10,8 @@
     metrics            `/metrics`, `/health` and `/ready`; the buckets of histograms (SHORT, LONG)
     metric_catalogue   every metric, with its kind, labels, meaning, and value where it is read at each scrape
     webhooks           notifies webhooks of some events
-    webhook_receiver   the task and the queue of one URL: tries again, after longer and longer waits (FIRST_WAIT_S,
-                       LONGEST_WAIT_S)
+    webhook_receiver   the task and the queue of one URL: how long an event waits for others (GATHER_S), and the waits
+                       before it tries again (FIRST_WAIT_S, LONGEST_WAIT_S)
     webhook_requests   one attempt, signed; the defaults of webhook.timeout.ms and webhook.max.age.ms
     webhook_names      looks up the names of receivers
     settings_notices   warnings about settings of the servers that are set in the wrong place

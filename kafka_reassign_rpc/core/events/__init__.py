@@ -6,5 +6,6 @@ cluster_news.py     events of what is read, not decided: brokers lost or returne
 config_news.py      the event of a change of dynamic configs
 event_lines.py      the line of an event: written, read also as earlier releases wrote it, and when
                     it was recorded if clocks jump
-notifications.py    which events webhooks report, and how they wait for a receiver
+notifications.py    which events webhooks report, how they wait for a receiver, how many a body has (MOST_EVENTS,
+                    BODY_EVENTS)
 """

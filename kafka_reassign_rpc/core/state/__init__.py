@@ -7,7 +7,8 @@ broker.py                       `Broker`, the `Endpoint`s where it is reached, a
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no store holds
 kraft_facts.py                  what a cluster in KRaft mode reports of its brokers besides its metadata
-former_partitions.py            partitions that others have taken out of the store, as they were last known
+former_partitions.py            partitions that others have taken out of the store, as they were last known; how many
+                                (MOST)
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves, whether they may start (held, unapproved), and the znodes

@@ -13,7 +13,7 @@ waiting           why a waiting move waits: the text of each reason
 brokers           each broker
 departures        whether brokers may go
 controller_state  besides the document: when the controller was elected, brokers with a lease or in controlled shutdown
-partitions        any partition, whether it moves or not
+partitions        any partition, whether it moves or not; how many a search finds (MOST_FOUND)
 partition_health  how many partitions lack in-sync replicas or a leader
 own_certificates  who would take a server's certificates, when they end, and how early that is a warning
                   (ENDS_SOON_DAYS)

@@ -9,7 +9,7 @@ verify_disk_files.py   rules about files, figures and the spread
 disk_facts.py          what the check reads
 disk_texts.py          such a plan in words
 disk_state.py          how far a move is (pure)
-disk_queue.py          which moves begin next (pure)
+disk_queue.py          which moves begin next, and how often one is tried again (MOST_BEGINNINGS, MOST_REFUSALS; pure)
 disk_throttle.py       Kafka's throttle of such copies
 submit_disks.py        `submit` of such a plan
 """

@@ -14,6 +14,6 @@ replica_order.py      first leaders in front (pure)
 drained_brokers.py, drain_rest.py    cordons; moves what came since the snapshot
 emptiness.py          what the plan has emptied (pure)
 first_health.py, health_watch.py    health before the plan, and now
-stop_conditions.py    when submit stops (pure)
+stop_conditions.py    when submit stops, after how many checks in a row (CHECKS_IN_A_ROW; pure)
 moves_to_lost.py      moves in flight that wait for a lost broker (pure)
 """

@@ -5,7 +5,7 @@ broker_shares.py      weights of brokers
 broker_targets.py     what brokers should hold
 reachable_targets.py  what racks allow of that
 broker_room.py        bytes that still fit
-log_dir_volumes.py    which log dirs share a volume
+log_dir_volumes.py    which log dirs share a volume: by how much readings may differ (WRITTEN_BETWEEN)
 broker_choice.py      which broker gets a new replica
 rack_rule.py          the rack rule
 lower_bound.py        bytes that no plan can do without

@@ -1,6 +1,6 @@
 """What chunks propose, and their messages to and from the coordinator.
 
-change_proposal.py    a proposal, and the loads that it moves
+change_proposal.py    a proposal, and the loads that it moves; classes of gain for a byte (CLASSES)
 forced_proposals.py   hard rules: what must change, and the order of replicas after it
 topic_spread.py       an even spread of each topic
 imbalance_cost.py     what a broker away from its targets costs; why a change evens brokers out

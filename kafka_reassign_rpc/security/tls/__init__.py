@@ -2,7 +2,7 @@
 
     tls_config.py            from `ssl.*` properties to contexts and principals
     store_settings.py        which keystore and truststore they name
-    certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes
+    certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes; the largest file (LARGEST_STORE)
     java_keystore.py         the JKS format
     context_parts.py         protocol versions (VERSIONS), cipher suites, keys from memory, the warning before a
                              certificate ends
