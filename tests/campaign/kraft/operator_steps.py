@@ -130,14 +130,15 @@ async def _configured(site: KRaftSite, broker: int, value: str | None) -> None:
 
 
 async def _refused(site: KRaftSite, topic: str, broker: int) -> int:
-    """How often it was asked until it was refused to bring a replica there."""
+    """How often it was asked until it was refused to have a replica there: in either order, since a target that the
+    partition has already is never refused."""
     target = (broker, next(one for one in BROKER_IDS if one != broker))
     asked = 0
 
     async def is_refused() -> bool:
         nonlocal asked
         asked += 1
-        return NO_PLACE in await altered(site, named(topic, {0: target}), MoveTerms)
+        return NO_PLACE in await altered(site, named(topic, {0: target[:: 1 if asked % 2 else -1]}), MoveTerms)
 
     await _until(is_refused, f"no replica of {topic} is brought to broker {broker}")
     return asked
