@@ -96,10 +96,8 @@ class ThrottleLeases:
         self._kept: set[Entity] = set()
         """Brokers whose rates stay because moves without a lease need them."""
         self._refused: dict[Entity, None] = {}
-        self._unreadable: dict[Entity, str] = {}
-        """Why the configs of these could not be read, as the log says it."""
-        self._reported: dict[Entity, str] = {}
-        """The same, as events say it."""
+        self._unreadable: dict[Entity, tuple[str, int]] = {}
+        """Why the configs of these could not be read, and how many times in a row it was that."""
         self._again_at = 0.0
         """When the refused ones are tried again, in the time of the event loop."""
         self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)
@@ -319,7 +317,7 @@ class ThrottleLeases:
 
     def _adopt(self, change: ConfigChange) -> None:
         stored, configs = change.write.stored, change.write.configs
-        self._changes_again(stored.entity)
+        self._unreadable.pop(stored.entity, None)
         entity, order = stored.entity, stored.order
         if configs != (stored.configs or {}):
             order = CREATED_HERE if order is None else (order[0], order[1] + 1)
@@ -341,7 +339,7 @@ class ThrottleLeases:
             if stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
                 if change is None:
-                    self._changes_again(stored.entity)
+                    self._unreadable.pop(stored.entity, None)
                 else:
                     yield change
             else:
@@ -350,22 +348,19 @@ class ThrottleLeases:
                 yield self._change_of_broker(stored, needed or (), is_freed=stored.entity.name in freed)
             await pace.rest()
 
-    def _changes_again(self, entity: Entity) -> None:
-        self._unreadable.pop(entity, None)
-        self._reported.pop(entity, None)
-
     def _stays(self, entity: Entity, problem: str) -> None:
         """The log says so at once, an event where it is so a second time, each of them once until it can be written:
         configs of a dead broker that controllers refuse are tried each minute."""
-        if self._unreadable.get(entity) != problem:
+        before, times = self._unreadable.get(entity, ("", 0))
+        times = times + 1 if before == problem else 1
+        self._unreadable[entity] = problem, times
+        if times == 1:
             log.error("no throttle changes there until they can be read: %s", problem)
             self._wake.set()
-        elif self._reported.get(entity) != problem:
-            self._reported[entity] = problem
+        elif times == 2:
             topic = entity.name if entity.kind == TOPICS else None
             broker = whole_number(entity.name, 0, INT32) if entity.kind == BROKERS else None
             self._record([Event(catalogue.THROTTLE_STAYS, topic, who=CONTROLLER.who, broker=broker, reason=problem)])
-        self._unreadable[entity] = problem
         now = asyncio.get_running_loop().time()
         if now >= self._again_at:
             self._again_at = now + self._backoff.next_s()
