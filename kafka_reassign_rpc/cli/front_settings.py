@@ -26,8 +26,8 @@ FRONT_SETTINGS: tuple[Setting, ...] = (
         BOOTSTRAP_CONTROLLER,
         text,
         None,
-        "One or more controllers of the cluster, separated by commas: they take configs of brokers that are dead (Kafka"
-        " 3.7 or later), so that throttles are taken back there, too.",
+        "One or more controllers of the cluster, separated by commas: they take configs of brokers that are dead, so"
+        " that throttles are set and taken back there, too.",
         group=GROUP,
         metavar="HOST:PORT[,…]",
         default_words="none: throttles of a dead broker stay until it is back",

@@ -1,6 +1,7 @@
 """kr-10: a broker of a stock cluster in KRaft mode is lost for good, and servers in front are killed meanwhile."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.kraft.stock_cluster import StockCluster
 from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
 from tests.processes import Process, processes
+from tests.stock.kraft import VERSION
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock]
@@ -28,9 +30,9 @@ SOON = ("--failure-interval-ms", "1000", "--self-healing-max-moves", "2", "--sel
 
 @pytest.fixture(scope="module")
 def large_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
-    """Broker 4 has two log dirs."""
+    """Broker 4 has two log dirs. The variable KAFKA_RELEASE names another release."""
     folder = tmp_path_factory.mktemp("kraft")
-    made = StockCluster(folder, brokers=(*LIVE, LOST))
+    made = StockCluster(folder, os.environ.get("KAFKA_RELEASE", VERSION), brokers=(*LIVE, LOST))
     for one in made.nodes.values():
         one.properties["transaction.state.log.num.partitions"] = "1"
     made.nodes[4].properties["log.dirs"] = ",".join(str(folder / name) for name in ("a", "b"))

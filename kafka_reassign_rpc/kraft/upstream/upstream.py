@@ -31,8 +31,7 @@ PARTITIONS_A_REQUEST = 1_000
 _SOON_MS = int(ANSWER_S * 1_000)
 """How long a broker may take to say what it knows itself."""
 NO_CONTROLLERS = (
-    "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controller, Kafka"
-    " 3.7 or later)."
+    "Broker {} does not take its configs itself, and no controllers are given that would (bootstrap.controller)."
 )
 
 
