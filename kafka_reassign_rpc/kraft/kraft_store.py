@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Gene
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeGuard
+from uuid import UUID
 
 from kafka_reassign_rpc.client.request_routing import in_thread_if_many
 from kafka_reassign_rpc.controller.store import Entity, ReloadNeeded, StoredProblem
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
-from kafka_reassign_rpc.core.phases.phases import Act
+from kafka_reassign_rpc.core.phases.phases import DELETED, Act
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.kraft import cluster_seen, round_records
+from kafka_reassign_rpc.kraft.absences import Known, is_another
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
 from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
@@ -229,6 +231,8 @@ class KRaftStore:
             found = None if topic is None else topic.partitions.get(name.partition)
             if known is None or found is None:
                 return f"partition {name.topic}-{name.partition} was not shown"
+            if topic is not None and topic.id is not None and topic.id != cluster.topics[name.topic].id:
+                return f"another topic has the name {name.topic} by now"
             seen = cluster_seen.partition_seen(found, look.moves.get(name), look.brokers)
             value = seen.with_record(records[name.topic].get(name))
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
@@ -239,6 +243,7 @@ class KRaftStore:
     def _record(self, cluster: Cluster, view: IntentView) -> Generator[None, None, RoundRecord | None]:
         """Yields after each partition."""
         moves, named, ended = [], set(), []
+        yield from self._end_of_former_topics(cluster, view)
         for name, change in view.partitions.items():
             move = change.value.move
             if move != self.intents.moves.get(name):
@@ -264,6 +269,21 @@ class KRaftStore:
         )
         changes = record.moves, record.waiting, record.failed, record.log_dirs, record.settings
         return record if any(changes) else None
+
+    def _end_of_former_topics(self, cluster: Cluster, view: IntentView) -> Generator[None, None, None]:
+        """The log has one id for each name. So what it has of a topic that is gone ends before it has the id of the
+        next one: later looks would take those moves for moves of that. Yields after each partition."""
+        others = set()
+        for name in {one.topic for one in view.partitions}:
+            if _is_another(self.intents, name, cluster.topics[name].id):
+                others.add(name)
+            yield
+        if not others:
+            return
+        for partition, record in list(self.intents.moves.items()):
+            if partition.topic in others and partition not in view.ended:
+                view.end_former(partition, record, DELETED)
+            yield
 
     async def remember(self, memories: Sequence[Memory]) -> None:
         """Memories of configs, durable when it returns."""
@@ -307,6 +327,11 @@ class KRaftStore:
     def problems(self) -> list[StoredProblem]:
         """Nobody else writes the log."""
         return []
+
+
+def _is_another(intents: Intents, name: str, topic_id: UUID | None) -> bool:
+    known = Known(name, intents.ids.get(name, ""))
+    return is_another(known, "" if topic_id is None else topic_id_text(topic_id))
 
 
 def _waiting(changes: QueueChanges) -> Generator[None, None, list[Waiting]]:

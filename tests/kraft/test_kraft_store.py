@@ -216,6 +216,36 @@ async def test_kr_6_a_move_of_a_topic_that_was_created_anew_is_not_taken_for_one
     assert NAME in here.store.intents.moves, "until looks have said that it is gone"
 
 
+@for_each("asked", [NAME, OTHER])
+async def test_kr_6_moves_of_a_former_topic_end_before_the_log_has_a_move_of_the_next_one(
+    asked: TopicPartition,
+) -> None:
+    """As looks would take them for moves of that, or, where it has fewer partitions, never end them."""
+    here = Here()
+    await here.take_over()
+    (former,) = await here.ask((3, 2))
+    here.kraft.ids["t"] = UUID(int=99 << 65)
+    await here.take_over()
+    events = await here.ask((4, 2), asked)
+    assert [(one.event, one.partition) for one in events] == [
+        (catalogue.MOVE_STARTED, asked.partition),
+        (catalogue.MOVE_GONE, NAME.partition),
+    ]
+    assert events[1].id == former.id
+    for intents in (here.store.intents, here.log.replayed()):
+        assert {name: one.terms.target for name, one in intents.moves.items()} == {asked: (4, 2)}
+        assert [(one.event, one.id) for one in intents.outcomes] == [(catalogue.MOVE_GONE, former.id)]
+
+
+async def test_kr_6_a_request_about_a_topic_whose_name_another_one_has_is_not_decided_on_the_former_one(
+    here: Here,
+) -> None:
+    here.kraft.ids["t"] = UUID(int=99 << 65)
+    with pytest.raises(ReloadNeeded, match="another topic has the name t by now"):
+        await here.ask((3, 2))
+    assert here.store.intents.moves == {}
+
+
 async def test_kr_6_what_one_look_leaves_out_stays_as_it_was_when_the_cluster_is_read_again(here: Here) -> None:
     await here.ask((3, 2))
     before = here.shown()

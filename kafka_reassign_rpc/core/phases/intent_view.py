@@ -123,6 +123,12 @@ class IntentView(RoundView):
         self._end(name, record, EndedMove(Outcome.GONE, None, reason))
         self.lost[name] = None
 
+    def end_former(self, name: TopicPartition, record: MoveRecord, reason: str) -> None:
+        """As `lose`; but another topic has the name by now, and the partition there may have a move of its own."""
+        self._end(name, record, EndedMove(Outcome.GONE, None, reason))
+        if name not in self.partitions:
+            self.lost[name] = None
+
     def _end(self, name: TopicPartition, record: MoveRecord, ended: EndedMove) -> None:
         self.ended[name] = ended
         self.report(outcome_event(name, record, *ended))
