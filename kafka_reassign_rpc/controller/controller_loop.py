@@ -177,7 +177,7 @@ class ControllerLoop:
             commands = [command for command in commands if command in known]
             begun = time.perf_counter()
             try:
-                if work.view.leased or work.view.unthrottled:
+                if work.view.leased or work.view.asked_again or work.view.unthrottled:
                     await self.throttle_leases.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:

@@ -65,6 +65,7 @@ class StoredConfigs(NamedTuple):
     problem   why the configs can be neither read nor changed
     version   the store's own: a write depends on it
     order     its place among all versions (see `Cluster.config_versions`); each write adds one to the second
+    is_settled  False: they may be older than the last write of this server
     """
 
     entity: Entity
@@ -73,6 +74,7 @@ class StoredConfigs(NamedTuple):
     problem: str | None = None
     version: object = None
     order: tuple[int, int] | None = None
+    is_settled: bool = True
 
 
 class ConfigWrite(NamedTuple):

@@ -18,15 +18,15 @@ is written by itself, and that one is tried again later.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, LeasedConfigStore, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.core.config_values import INT32, INT64
-from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.events import catalogue, lease_events
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -34,16 +34,15 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
-from kafka_reassign_rpc.core.throttling import leased_configs
-from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, RateMemory, TopicMemory
+from kafka_reassign_rpc.core.throttling import leased_configs, removed_throttles
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, TopicMemory
+from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
-    Configs,
 )
-from kafka_reassign_rpc.core.throttling.standing_rates import SIDES
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -95,6 +94,7 @@ class ThrottleLeases:
         """Future leases of the next moves in the queue. Only the topics' lists follow them."""
         self._kept: set[Entity] = set()
         """Brokers whose rates stay because moves without a lease need them."""
+        self._removed: dict[Entity, Removed] = {}
         self._refused: dict[Entity, None] = {}
         self._unreadable: dict[Entity, tuple[str, int]] = {}
         """Why the configs of these could not be read, and how many times in a row it was that."""
@@ -116,6 +116,11 @@ class ThrottleLeases:
         """Configs that cannot be written, and are tried again."""
         return len(self._refused)
 
+    @property
+    def removed(self) -> Collection[Removed]:
+        """What somebody else has removed again, and moves go on without."""
+        return self._removed.values()
+
     async def before(self, view: RoundView) -> None:
         """For a round with leases, or with moves that lose throttles. Raises ControllerMoved, ReloadNeeded,
         TopicTooLarge.
@@ -126,6 +131,8 @@ class ThrottleLeases:
             if lease != self._cluster.leases.get(topic, index):
                 coming.put(topic, index, lease)
             await pace.rest()
+        for name in view.asked_again:
+            coming.put(*name, self._cluster.leases.get(*name))
         cancelled = {
             topic: {index: brokers for index, brokers in moves.items() if not self._cluster.leases.get(topic, index)}
             for topic, moves in view.unthrottled.items()
@@ -322,10 +329,25 @@ class ThrottleLeases:
         if configs != (stored.configs or {}):
             order = CREATED_HERE if order is None else (order[0], order[1] + 1)
         self._learn(ConfigsWritten(*entity, configs, order))
+        removed = self._removed_of(entity, change.write.memory)
+        if removed is None:
+            self._removed.pop(entity, None)
+        else:
+            self._removed[entity] = removed
         if change.kept:
             self._kept.add(entity)
         else:
             self._kept.discard(entity)
+
+    def _removed_of(self, entity: Entity, memory: TopicMemory | BrokerMemory) -> Removed | None:
+        if isinstance(memory, TopicMemory):
+            return removed_throttles.removed_of_topic(entity.name, memory, self._rate_of(entity.name))
+        broker = whole_number(entity.name, 0, INT32)
+        return None if broker is None else removed_throttles.removed_of_broker(broker, memory)
+
+    def _rate_of(self, topic: str) -> int:
+        found = self._cluster.leases.topics.get(topic, NOTHING).leases.values()
+        return min((lease.rate for lease in found), default=0)
 
     async def _changes(
         self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
@@ -376,13 +398,17 @@ class ThrottleLeases:
         wanted, coming, ahead = (
             leases.topics.get(name, NOTHING) for leases in (self._cluster.leases, self._coming, self._ahead)
         )
+        known = stored.memory if isinstance(stored.memory, TopicMemory) else TopicMemory()
         after = leased_configs.topic_after(
             leased_configs.without_cancelled(configs, cancelled),
-            stored.memory if isinstance(stored.memory, TopicMemory) else TopicMemory(),
+            known,
             wanted.leaders | coming.leaders | ahead.leaders,
             wanted.followers | coming.followers | ahead.followers,
+            asked=coming.leaders | coming.followers,
+            is_settled=stored.is_settled,
         )
-        return ConfigChange(ConfigWrite(stored, after.configs, after.memory), False, ())
+        events = lease_events.events_of_topic(name, known, after.memory, self._rate_of(name))
+        return ConfigChange(ConfigWrite(stored, after.configs, after.memory), False, events)
 
     def _change_of_broker(self, stored: StoredConfigs, needed: Collection[int], *, is_freed: bool) -> ConfigChange:
         configs = stored.configs or {}
@@ -391,15 +417,21 @@ class ThrottleLeases:
         broker = -1 if number is None or str(number) != stored.entity.name else number
         lease, lifts = self._lease(broker)
         after = leased_configs.broker_after(
-            configs, self._cluster.default_configs, known, lease, lifts=lifts, needed=broker in needed
+            configs,
+            self._cluster.default_configs,
+            known,
+            lease,
+            lifts=lifts,
+            needed=broker in needed,
+            asked=self._coming.rate(broker) != NO_RATE,
+            is_settled=stored.is_settled,
         )
         if is_freed and not after.memory:
             for name in (LEADER_RATE, FOLLOWER_RATE):
                 after.configs.pop(name, None)
         kept = lease == NO_RATE and bool(after.memory)
-        return ConfigChange(
-            ConfigWrite(stored, after.configs, after.memory), kept, _events(broker, configs, known, after)
-        )
+        events = lease_events.events_of_broker(broker, configs, known, after)
+        return ConfigChange(ConfigWrite(stored, after.configs, after.memory), kept, events)
 
     def _lease(self, broker: int) -> tuple[int, bool]:
         """The lowest rate of the broker's leases, and whether all of them lift a stricter one."""
@@ -426,54 +458,3 @@ class ThrottleLeases:
                     )
             await pace.rest()
         return found
-
-
-def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
-    before, now = current.get(LEADER_RATE), after.configs.get(LEADER_RATE)
-    lease = after.memory.leader
-    rate = None if now is None else whole_number(now, 0, INT64)
-    put_back = _put_back(current, known, after)
-    if put_back or before != now:
-        if lease is not None:
-            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER.who, broker=broker, bytes=rate, reason=put_back)
-        else:
-            reason = None if now is not None else "no rate"
-            yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER.who, broker=broker, bytes=rate, reason=reason)
-    yield from _by_others(broker, current, known, after)
-
-
-def _sides(
-    known: BrokerMemory, after: leased_configs.BrokerAfter
-) -> Iterator[tuple[str, RateMemory | None, RateMemory | None]]:
-    yield LEADER_RATE, known.leader, after.memory.leader
-    yield FOLLOWER_RATE, known.follower, after.memory.follower
-
-
-def _put_back(current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> str | None:
-    """What was found in place of the rates of leases, and does not stay."""
-    found: dict[str, list[str]] = {}
-    for name, was, now in _sides(known, after):
-        rate = current.get(name)
-        if was is not None and now is not None and rate not in (was.set, after.configs.get(name)):
-            instead = "had deleted" if rate is None else f"had set {rate} in place of"
-            found.setdefault(f"somebody else {instead} {was.set}", []).append(SIDES[name])
-    return "; ".join(f"{', '.join(sides)}: {what}" for what, sides in found.items()) or None
-
-
-def _by_others(
-    broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter
-) -> Iterator[Event]:
-    """One event for both sides, where they have got the same rate."""
-    found: dict[tuple[str | None, int], list[str]] = {}
-    for name, was, now in _sides(known, after):
-        rate = current.get(name)
-        if was is not None and now is not None and rate != was.set and rate == after.configs.get(name):
-            found.setdefault((rate, now.lease), []).append(SIDES[name])
-    for (rate, leased), sides in found.items():
-        side = "" if len(sides) == len(SIDES) else f"{sides[0]}: "
-        yield Event(
-            catalogue.THROTTLE_SET,
-            broker=broker,
-            bytes=None if rate is None else whole_number(rate, 0, INT64),
-            reason=f"{side}by somebody else, instead of the {leased} B/s of leases",
-        )

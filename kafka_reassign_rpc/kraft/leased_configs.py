@@ -9,6 +9,7 @@ Controllers change the configs of a dead broker, but do not tell them: what the 
 remembered.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -28,6 +29,8 @@ from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.round_records import Memory
 
 Configs = Mapping[str, str]
+SETTLES_S = 2.0
+"""For so long a broker may answer with the configs from before a change."""
 
 
 class MemoryLog(Protocol):
@@ -45,6 +48,8 @@ class LeasedConfigs:
     def __init__(self, cluster: KRaftCluster, log: MemoryLog) -> None:
         self._cluster = cluster
         self._log = log
+        self._changed: dict[Entity, float] = {}
+        """When this server has changed them, in the time of the event loop, unless brokers know it for sure."""
 
     async def remembered(self) -> Iterable[Entity]:
         return list(self._log.memories)
@@ -59,7 +64,15 @@ class LeasedConfigs:
         if isinstance(found, KafkaError):
             what = f"the configs of {_named(entity)} cannot be read: {found}"
             return StoredConfigs(entity, None, None if known is None else known.memory, what)
-        return StoredConfigs(entity, found or None, None if known is None else which(known, found), version=found)
+        memory = None if known is None else which(known, found)
+        return StoredConfigs(entity, found or None, memory, version=found, is_settled=self._is_settled(entity))
+
+    def _is_settled(self, entity: Entity) -> bool:
+        since = self._changed.get(entity)
+        if since is not None and asyncio.get_running_loop().time() - since >= SETTLES_S:
+            del self._changed[entity]
+            return True
+        return since is None
 
     async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
         """`limited` makes no difference: the cluster has room for any list."""
@@ -82,7 +95,11 @@ class LeasedConfigs:
             await self._log.remember(former)
             raise
         if changed:
-            await self._change(changed)
+            try:
+                await self._change(changed)
+            finally:
+                now = asyncio.get_running_loop().time()
+                self._changed |= {write.stored.entity: now for write in changed}
         await self._log.remember(afterwards)
         return sum(_size(some) for write in changed for some in differences(write))
 
@@ -123,7 +140,7 @@ def presumed(found: Configs | KafkaError, known: Remembered | None) -> Configs |
     for memory in (before, after):
         if isinstance(memory, BrokerMemory):
             sides = (LEADER_RATE, memory.leader), (FOLLOWER_RATE, memory.follower)
-            rates |= {name: one.set for name, one in sides if one is not None}
+            rates |= {name: one.set for name, one in sides if one is not None and not one.left}
     return rates or found
 
 
@@ -187,6 +204,8 @@ def _fits(after: BrokerMemory, before: TopicMemory | BrokerMemory, configs: Conf
     sides = (LEADER_RATE, after.leader, before.leader), (FOLLOWER_RATE, after.follower, before.follower)
     for name, now, was in sides:
         rate = configs.get(name)
-        if rate != now.set if now is not None else was is not None and rate == was.set:
+        if now is None and was is not None and rate == was.set:
+            return False
+        if now is not None and rate != (None if now.left else now.set):
             return False
     return True

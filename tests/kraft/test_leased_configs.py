@@ -1,10 +1,12 @@
 """Configs of throttle leases at a cluster without compare-and-set, and their memory in the log: a crash between any two
 steps, a lost answer, somebody else."""
 
+from collections.abc import Mapping
 from itertools import count
 
 import pytest
 
+from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
@@ -16,7 +18,9 @@ from kafka_reassign_rpc.core.throttling.leased_configs import (
     TopicMemory,
     broker_after,
 )
+from kafka_reassign_rpc.core.throttling.removed_throttles import sets_again
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
+from kafka_reassign_rpc.kraft import leased_configs
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
@@ -91,7 +95,7 @@ async def test_236_11_entries_that_somebody_else_adds_to_a_list_in_between_stay_
     assert cluster.of_configs[TOPIC] == {LEADER_REPLICAS: "0:1,7:7,1:2"}
     cluster.before_change = lambda: None
     (stored,) = await store.configs.read([TOPIC])
-    assert stored.memory == TopicMemory(ListMemory("0:1,1:2"))
+    assert stored.memory == TopicMemory(ListMemory("0:1,1:2", unsure=True))
     await listed(store, "2:2", "7:7,2:2")
     assert cluster.of_configs[TOPIC] == {LEADER_REPLICAS: "7:7,2:2"}
     (stored,) = await store.configs.read([TOPIC])
@@ -168,6 +172,64 @@ async def test_kr_6_a_throttle_that_others_delete_is_put_back_while_a_lease_need
         here.cluster.partitions[NAME].catch_up()
         await eventually(lambda: not any(here.cluster.of_configs.values()))
         assert len(put_back(here)) == 3, "what goes with its lease was not deleted by somebody else"
+
+
+async def test_kr_6_a_throttle_that_others_delete_again_is_left_and_said_until_it_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leased_configs, "SETTLES_S", 0.0)
+    lists = "leader.replication.throttled.replicas=0:2,0:1, follower.replication.throttled.replicas=0:3"
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        leased = {entity: sorted_lists(some) for entity, some in here.cluster.of_configs.items()}
+        delete(here)
+        await eventually(lambda: all_are(here, leased) and len(put_back(here)) == 3 and len(removed(here)) == 1)
+        assert removed(here) == [(None, f"somebody else had removed {lists}: back again")]
+        delete(here)
+        await eventually(lambda: len(removed(here)) == 5)
+        left = "somebody else has removed {} again: moves go on without it until it is set again: {}"
+        assert removed(here)[1:] == [
+            (None, left.format(lists, sets_again(1_000, NAME.topic))),
+            *((broker, f"to send, to receive: {left.format('1000', sets_again(1_000))}") for broker in (1, 2, 3)),
+        ]
+        assert len(put_back(here)) == 3
+        assert not any(here.cluster.of_configs.values())
+        assert {str(one) for one in loop.throttle_leases.removed} == LEFT
+    async with here.term() as loop:
+        await eventually(lambda: {str(one) for one in loop.throttle_leases.removed} == LEFT)
+        assert not any(here.cluster.of_configs.values()), "the next server leaves it so, too"
+        assert len(removed(here)) == 5
+        await loop.submit(ChangeLeaseRates(None, 1_000))
+        await eventually(lambda: all_are(here, leased))
+        assert not loop.throttle_leases.removed
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: not any(here.cluster.of_configs.values()))
+
+
+LEFT = {
+    "topic t (leader.replication.throttled.replicas=0:2,0:1, follower.replication.throttled.replicas=0:3)",
+    *(f"broker {broker} (to send, to receive)" for broker in (1, 2, 3)),
+}
+
+
+def sorted_lists(configs: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: sorted(value.split(",")) for name, value in configs.items()}
+
+
+def all_are(here: Here, wanted: Mapping[Entity, Mapping[str, list[str]]]) -> bool:
+    return {entity: sorted_lists(some) for entity, some in here.cluster.of_configs.items()} == wanted
+
+
+def delete(here: Here) -> None:
+    for entity in list(here.cluster.of_configs):
+        here.cluster.of_configs[entity] = {}
+
+
+def removed(here: Here) -> list[tuple[int | None, str | None]]:
+    told = [one for one in here.events if one.event == catalogue.THROTTLE_REMOVED]
+    return sorted(((one.broker, one.reason) for one in told), key=lambda one: one[0] or 0)
 
 
 def put_back(here: Here) -> list[tuple[int | None, int | None, str | None, str]]:

@@ -231,6 +231,7 @@ class MovesService:
             healer.last_status,
             self._term.disks.disks,
             self._viewed,
+            removed=self._term.loop.throttle_leases.removed,
         )
 
     def _viewed(self) -> None:

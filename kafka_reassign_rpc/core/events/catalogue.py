@@ -59,6 +59,7 @@ THROTTLE_CHANGED = "throttle.changed"
 THROTTLE_SET = "throttle.set"
 THROTTLE_RESTORED = "throttle.restored"
 THROTTLE_STAYS = "throttle.stays"
+THROTTLE_REMOVED = "throttle.removed"
 
 TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
@@ -349,6 +350,14 @@ _TYPES = (
         ("topic", "broker", *_WHO, "reason"),
         "Configs that throttle cannot be read or changed for now: a lease is not set there, and one that has ended is"
         " not taken back. It is tried again; `reason` says what helps.",
+    ),
+    EventType(
+        THROTTLE_REMOVED,
+        "WARNING",
+        ("topic", "broker", "bytes", *_WHO, "reason"),
+        "Somebody else has removed throttles that leases need. `reason` has which, and whether they are back: entries"
+        " of a topic's lists come back once, as rates do (`throttle.set`). What is removed again is left so, moves go"
+        " on without it, and `reason` has the command that sets it again.",
     ),
     EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
     EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),

@@ -39,7 +39,8 @@ def change_rates(view: RoundView, wanted: Wanted, rate: int) -> Generator[None, 
                 repairs += 1
             else:
                 moving += 1
-                change_moving(view, name, rate)
+                if not change_moving(view, name, rate) and rate > 0:
+                    view.asked_again.add(name)
         yield
     for name in _named(view.cluster.queue.topics, wanted):
         move = queue_admission.find(view, name)

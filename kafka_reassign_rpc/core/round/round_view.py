@@ -146,6 +146,8 @@ class RoundView:
         self._missing: dict[str, dict[int, int]] = {}
         self.batch = BatchChanges()
         self.leased: dict[TopicPartition, Lease] = {}
+        self.asked_again: set[TopicPartition] = set()
+        """Leases that stay as they are, and that were asked for once more."""
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
         self.failed: dict[int, int | None] = {}

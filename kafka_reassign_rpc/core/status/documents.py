@@ -264,6 +264,7 @@ class StatusProblem(msgspec.Struct, frozen=True):
         "repairs_unapproved",
         "under_replicated",
         "needless_throttles",
+        "removed_throttles",
         "unseen",
         "certificates",
     ]

@@ -1,6 +1,6 @@
 """What an operator must look at, the worst first. The page, `status` and the API begin with it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.throttling.removed_throttles import Removed, sets_again
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.cluster_name import of_cluster
@@ -96,6 +97,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if totals.under_replicated:
         text = f"{counted(totals.under_replicated, 'partition', 'are')} under-replicated"
         yield StatusProblem("under_replicated", "warn", text, None)
+    yield from _removed(term.removed, full=full)
     if not totals.in_flight and not totals.waiting and (slow := _needlessly_throttled(term)):
         verify = command("kafka-reassign", "--verify", "--reassignment-json-file", "FILE")
         text = (
@@ -212,6 +214,20 @@ def _unapproved(term: TermView) -> Iterator[StatusProblem]:
     wait = agreeing(term.cluster.queue.unapproved, "wait")
     text = f"{waiting} {wait} for approval: {command('kafka-reassign heal', '--approve')}"
     yield StatusProblem("repairs_unapproved", "wrong", text, None)
+
+
+def _removed(removed: Collection[Removed], *, full: bool) -> Iterator[StatusProblem]:
+    if not removed:
+        return
+    shown = [str(one) for one in removed if full or one.topic is None]
+    hidden = len(removed) - len(shown)
+    others = [counted(hidden, "topic")] if hidden else []
+    again = sets_again(min(one.rate for one in removed))  # for all moves: never more than was asked for
+    text = (
+        f"Moves go on without throttles that somebody else has removed again:"
+        f" {first_of([*shown, *others], NAMED, between='; ')}. This sets them again: {again}"
+    )
+    yield StatusProblem("removed_throttles", "warn", text, None)
 
 
 def _by(who: str | None) -> str:

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
+from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
 
 
 def _asks_no_broker() -> None:
@@ -47,6 +48,7 @@ class TermView(NamedTuple):
     knows_leases   whether throttle leases are known; a stock controller gives none
     throttles_at   when `watch` read each broker's throttles, ms since 1970
     outdated       brokers whose throttles were read before the last move ended
+    removed        throttles of leases that somebody else has removed again, and that moves go on without
     closed         for `watch`: whether brokers take no new replica, if they report it. None for a controller, who knows
                    that, which brokers shut down, and what waits
     """
@@ -65,6 +67,7 @@ class TermView(NamedTuple):
     knows_leases: bool = True
     throttles_at: Mapping[int, int] = {}
     outdated: Collection[int] = ()
+    removed: Collection[Removed] = ()
     closed: Mapping[int, bool | None] | None = None
 
 

@@ -10,9 +10,12 @@ no lease left   exactly the former value; but a rate without a former value stay
 While leases exist, somebody else may change the configs:
 
 adds entries                      they stay
-removes entries of ours           they are put back: the moves still need them
+removes entries of ours           they are put back once: the moves still need them. Removed again, they are left
 sets another rate                 it stays until the leases on the broker change, and again after them
-removes the rate                  it is put back while leases exist, and not after them
+removes the rate                  it is put back once while leases exist, and not after them. Removed again, it is left
+
+What is left stays away until it is asked for anew: by a request for the rate, or by a new lease there. A rate comes
+back too when the leases on the broker change.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,21 +37,34 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 
 
 class ListMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One list of a topic: its value before our first entry (None if unset), and our entries, comma-separated."""
+    """One list of a topic: its value before our first entry (None if unset), and our entries, comma-separated.
+
+    again   those of our leases that somebody else has removed once
+    left    those that were removed again, and are not put back
+    unsure  it is not known whether all of ours were ever there
+    """
 
     ours: str
     before: str | None = None
+    again: str = ""
+    left: str = ""
+    unsure: bool = False
 
 
 class RateMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """One rate of a broker: before ours, as we know it now, and the lease that it results from. If it `lifts`, ours
     holds even if it is the higher one.
+
+    again  somebody else has removed it once, and it was put back
+    left   it was removed again, and is not put back: none is set
     """
 
     set: str
     before: str | None = None
     lease: Annotated[int, msgspec.Meta(ge=NO_RATE, le=NO_THROTTLE)] = NO_RATE
     lifts: bool = False
+    again: bool = False
+    left: bool = False
 
 
 class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,9 +81,13 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def _both(one: ListMemory | None, other: ListMemory | None) -> ListMemory | None:
     if one is None or other is None:
-        return one or other
-    known = set(one.ours.split(","))
-    return ListMemory(",".join([one.ours, *(e for e in other.ours.split(",") if e not in known)]), one.before)
+        found = one or other
+        return None if found is None else ListMemory(found.ours, found.before, unsure=True)
+    ours = ",".join(entries_of(f"{one.ours},{other.ours}"))
+    again, left = (
+        ",".join(entries_of(a).keys() & entries_of(b)) for a, b in ((one.again, other.again), (one.left, other.left))
+    )
+    return ListMemory(ours, one.before, again, left, unsure=True)
 
 
 class BrokerMemory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,16 +109,30 @@ class BrokerAfter(NamedTuple):
 
 
 def topic_after(
-    configs: Configs, memory: TopicMemory, leaders: Collection[str], followers: Collection[str]
+    configs: Configs,
+    memory: TopicMemory,
+    leaders: Collection[str],
+    followers: Collection[str],
+    *,
+    asked: Collection[str] = (),
+    is_settled: bool = True,
 ) -> TopicAfter:
+    """`asked`: entries of both lists that are asked for anew. What is missing while the configs are not settled may not
+    be there yet, and does not count as removed.
+    """
     after = dict(configs)
-    leader = _list_after(after, LEADER_REPLICAS, memory.leader, leaders)
-    follower = _list_after(after, FOLLOWER_REPLICAS, memory.follower, followers)
+    leader = _list_after(after, LEADER_REPLICAS, memory.leader, leaders, asked, is_settled)
+    follower = _list_after(after, FOLLOWER_REPLICAS, memory.follower, followers, asked, is_settled)
     return TopicAfter(after, TopicMemory(leader, follower))
 
 
 def _list_after(
-    configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
+    configs: dict[str, str],
+    name: str,
+    memory: ListMemory | None,
+    wanted: Collection[str],
+    asked: Collection[str],
+    is_settled: bool,
 ) -> ListMemory | None:
     """Changes `configs`; returns what to remember."""
     current = configs.get(name)
@@ -107,29 +141,47 @@ def _list_after(
     if memory is None and not wanted:
         return None
     theirs = _theirs(current, memory)
-    added = [entry for entry in wanted if entry not in theirs] if theirs else wanted
+    again, left = _removed(current, memory, wanted, asked, is_settled) if memory is not None else ("", "")
+    without = theirs.keys() | entries_of(left)
+    added = [entry for entry in wanted if entry not in without] if without else wanted
     # A list that somebody else has deleted is not brought back, not even an empty one.
     before = current if memory is None or current is None else memory.before
-    if added:
-        _put(configs, name, ",".join([*theirs, *added]))
-        return ListMemory(",".join(added), before)
-    _put(configs, name, before if list(theirs) == list(_entries(before)) else ",".join(theirs) or None)
+    if added or left:
+        _put(configs, name, ",".join([*theirs, *added]) or None)
+        return ListMemory(",".join(added), before, again, left)
+    _put(configs, name, before if list(theirs) == list(entries_of(before)) else ",".join(theirs) or None)
     return None
+
+
+def _removed(
+    current: str | None, memory: ListMemory, wanted: Collection[str], asked: Collection[str], is_settled: bool
+) -> tuple[str, str]:
+    """`again` and `left` of what is remembered next."""
+    is_whole = current is not None and (current == memory.ours or current.endswith(f",{memory.ours}"))
+    if is_whole and not memory.again and not memory.left:
+        return "", ""
+    needed = [entry for entry in wanted if entry not in asked]
+    found, again, left = entries_of(current), entries_of(memory.again), entries_of(memory.left)
+    counts = is_settled and not memory.unsure
+    ours = entries_of(memory.ours) if counts else {}
+    missing = {entry for entry in ours if entry not in found}
+    stay_away = [entry for entry in needed if entry not in found and (entry in left or entry in missing & again.keys())]
+    return ",".join(e for e in needed if e in again or e in missing), ",".join(stay_away)
 
 
 def _theirs(current: str | None, memory: ListMemory | None) -> dict[str, None]:
     """Entries that are not ours. This is fast if the list still ends with exactly our entries."""
     if memory is None or not current:
-        return _entries(current)
+        return entries_of(current)
     if current == memory.ours:
         return {}
-    if current.endswith(f",{memory.ours}"):
-        return _entries(current[: -len(memory.ours) - 1])
-    ours = set(memory.ours.split(","))
-    return {entry: None for entry in _entries(current) if entry not in ours}
+    if memory.ours and not memory.left and current.endswith(f",{memory.ours}"):
+        return entries_of(current[: -len(memory.ours) - 1])
+    ours = entries_of(f"{memory.ours},{memory.left}")
+    return {entry: None for entry in entries_of(current) if entry not in ours}
 
 
-def _entries(text: str | None) -> dict[str, None]:
+def entries_of(text: str | None) -> dict[str, None]:
     if not text:
         return {}
     found = dict.fromkeys(map(str.strip, text.split(",")))
@@ -145,29 +197,41 @@ def broker_after(
     *,
     lifts: bool = False,
     needed: bool = False,
+    asked: bool = False,
+    is_settled: bool = True,
 ) -> BrokerAfter:
     """`lease`: the lowest rate of the broker's leases, or NO_RATE; if it `lifts`, it replaces a stricter rate.
-    `needed`: moves without a lease need the present rate.
+    `needed`: moves without a lease need the present rate. `asked`, `is_settled`: as for topics.
     """
     after = dict(configs)
-    leader = _rate_after(after, LEADER_RATE, defaults, memory.leader, lease, lifts, needed)
-    follower = _rate_after(after, FOLLOWER_RATE, defaults, memory.follower, lease, lifts, needed)
+    how = _How(lease, lifts, needed, asked, is_settled)
+    leader = _rate_after(after, LEADER_RATE, defaults, memory.leader, how)
+    follower = _rate_after(after, FOLLOWER_RATE, defaults, memory.follower, how)
     return BrokerAfter(after, BrokerMemory(leader, follower))
 
 
+class _How(NamedTuple):
+    lease: int
+    lifts: bool
+    needed: bool
+    asked: bool
+    is_settled: bool
+
+
 def _rate_after(
-    configs: dict[str, str],
-    name: str,
-    defaults: Configs,
-    memory: RateMemory | None,
-    lease: int,
-    lifts: bool,
-    needed: bool,
+    configs: dict[str, str], name: str, defaults: Configs, memory: RateMemory | None, how: _How
 ) -> RateMemory | None:
     """Changes `configs`; returns what to remember."""
+    lease, lifts, needed, asked, is_settled = how
     current = configs.get(name)
     before = current
     is_same_lease = memory is not None and (lease, lifts) == (memory.lease, memory.lifts)
+    again = False
+    if memory is not None and is_same_lease and lease != NO_RATE and not asked:
+        is_gone = current is None and (memory.left or is_settled)
+        if is_gone and memory.again:
+            return RateMemory(memory.set, None, lease, lifts, again=True, left=True)
+        again = memory.again or is_gone
     if memory is not None:
         if current == memory.set:
             before = memory.before
@@ -185,7 +249,7 @@ def _rate_after(
     stricter = None if lifts else rate_of(name, {} if before is None else {name: before}, defaults)
     text = str(lease if stricter is None else min(lease, int(stricter)))
     _put(configs, name, text)
-    return RateMemory(text, before, lease, lifts)
+    return RateMemory(text, before, lease, lifts, again)
 
 
 def _put(configs: dict[str, str], name: str, value: str | None) -> None:
@@ -205,7 +269,7 @@ def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
     after = dict(configs)
     gone = {f"{partition}:{broker}" for partition, brokers in cancelled.items() for broker in brokers}
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
-        named = _entries(configs.get(name))
+        named = entries_of(configs.get(name))
         if not gone.isdisjoint(named):
             _put(after, name, ",".join(entry for entry in named if entry not in gone) or None)
     return after
@@ -215,7 +279,7 @@ def brokers_named(configs: Configs) -> set[str] | None:
     """Ids (as text) of brokers whose replicas a topic's lists name, None: all."""
     found: set[str] = set()
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
-        for entry in _entries(configs.get(name)):
+        for entry in entries_of(configs.get(name)):
             if entry == "*":
                 return None
             found.add(entry.partition(":")[2])

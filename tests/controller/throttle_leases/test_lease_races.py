@@ -7,10 +7,12 @@ import pytest
 
 from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
+from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -29,7 +31,7 @@ from tests.waiting import eventually
 RATE = "1000"
 
 
-async def test_236_11_a_rate_deleted_again_while_the_controller_restores_it_is_restored_again(
+async def test_236_11_a_rate_deleted_again_while_the_controller_restores_it_is_left_until_it_is_asked_for(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configs = ConfigStore(zk)
@@ -61,7 +63,26 @@ async def test_236_11_a_rate_deleted_again_while_the_controller_restores_it_is_r
         assert await is_back()
         await delete()
         go_on.set()
-        await eventually(is_back)
+        leases = controller.loop.throttle_leases
+        await eventually(lambda: [str(one) for one in leases.removed] == ["broker 3 (to send, to receive)"])
+        assert await configs.get("brokers", "3") == {}
+        told = [one.reason or "" for one in controller.events if one.event == catalogue.THROTTLE_REMOVED]
+        assert [text.partition(" again: ")[0] for text in told] == [
+            f"to send, to receive: somebody else has removed {RATE}"
+        ]
+    async with elected_controller(zk_connect) as controller:
+        leases = controller.loop.throttle_leases
+        await eventually(lambda: len(leases.removed) == 1)
+        assert await configs.get("brokers", "3") == {}
+        await controller.loop.submit(ChangeLeaseRates(None, int(RATE)))
+        assert await is_back()
+        assert not leases.removed
+        await controller.finish_moves()
+        await eventually(lambda: gone(configs, "3"))
+
+
+async def gone(configs: ConfigStore, broker: str) -> bool:
+    return await configs.get("brokers", broker) == {}
 
 
 async def throttles(zk: ZooKeeper) -> dict[str, Mapping[str, str]]:

@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -249,7 +250,10 @@ async def rates_are(configs: ThrottleConfigs, wanted: tuple[str | None, str | No
 
 
 async def foreign_rates_are_reported(world: Cluster, told: set[tuple[int, int, str]]) -> bool:
-    changes = [one for one in await world.events() if one["event"] == "throttle.set" and one.get("reason")]
+    """Besides those that the controller has put back."""
+    rates = [one for one in await world.events() if one["event"] == "throttle.set" and one.get("reason")]
+    changes = [one for one in rates if one.get("who") is None]
+    assert {one["broker"] for one in rates if one.get("who") == CONTROLLER.who} == {1, 2, 3, 4}
     return {(one["broker"], one["bytes"], one["reason"]) for one in changes} == told
 
 

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.core.status.documents import Status, Work
 from kafka_reassign_rpc.core.status.moves import MoveFilter
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from tests.core.build import broker, write
 from tests.status_page.test_documents import listed
@@ -301,6 +302,23 @@ def test_sv_11_configs_of_brokers_with_odd_names_do_not_hide_the_status() -> Non
     verify = "kafka-reassign --bootstrap-server HOST:PORT --verify --reassignment-json-file FILE"
     cure = f"With the file of the moves this clears it: {verify}"
     assert texts == [f"Nothing moves, and broker 3 is throttled by a config that no move needs. {cure}"]
+
+
+def test_kr_6_throttles_that_others_have_removed_again_are_a_problem_with_the_command_that_sets_them_again() -> None:
+    case = Case(two_moves())
+    of_topic, of_broker = Removed("secret", None, "0:1", 100), Removed(None, 3, "to send", 100)
+
+    def text(*removed: Removed, full: bool = True) -> str:
+        term = term_of(case.cluster, case.tracker)._replace(removed=removed)
+        found = status_of(server_of(term), at=0, version="", full=full).problems
+        [problem] = [one for one in found if one.kind == "removed_throttles"]
+        return problem.text
+
+    begin, end = "Moves go on without throttles that somebody else has removed again: ", ". This sets them again: "
+    throttle = "kafka-reassign throttle --bootstrap-server HOST:PORT"
+    assert text(of_topic, of_broker) == f"{begin}topic secret (0:1); broker 3 (to send){end}{throttle} 100B"
+    assert text(of_topic, of_broker, full=False) == f"{begin}broker 3 (to send); 1 topic{end}{throttle} 100B"
+    assert text(of_topic, of_broker._replace(rate=5)).endswith(f"{end}{throttle} 5B")
 
 
 def test_sv_11_a_move_that_has_copied_all_says_which_replica_it_waits_for() -> None:

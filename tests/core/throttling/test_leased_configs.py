@@ -193,6 +193,67 @@ def test_236_11_a_rate_that_others_remove_is_put_back_only_while_a_lease_needs_i
     assert broker_after({}, {}, after.memory, NO_RATE) == ({}, BrokerMemory())
 
 
+def test_kr_6_a_rate_that_others_remove_again_is_left_until_it_is_asked_for_or_the_leases_change() -> None:
+    after = broker_after({}, {}, BrokerMemory(), 100)
+    again = broker_after({}, {}, after.memory, 100)
+    assert again.configs == rates("100")
+    assert broker_after(again.configs, {}, again.memory, 100) == again, "nothing more to do"
+    left = broker_after({}, {}, again.memory, 100)
+    assert left.configs == {}
+    assert (left.memory.leader, left.memory.follower) == (RateMemory("100", None, 100, again=True, left=True),) * 2
+    assert broker_after({}, {}, left.memory, 100) == left, "it is not fought over"
+    assert broker_after({}, {}, left.memory, 100, is_settled=False) == left
+    assert broker_after({}, {}, left.memory, 100, asked=True) == after
+    assert broker_after({}, {}, left.memory, 40).configs == rates("40")
+    assert broker_after({}, {}, left.memory, NO_RATE) == ({}, BrokerMemory())
+    assert broker_after(rates("7"), {}, left.memory, 100).configs == rates("7"), "others have set another one"
+    late = broker_after(rates("100"), {}, left.memory, 100)
+    assert late == again, "a broker had answered with what was"
+    assert broker_after(late.configs, {}, late.memory, NO_RATE) == ({}, BrokerMemory())
+
+
+def test_kr_6_one_side_that_others_remove_again_is_left_and_the_other_one_stays() -> None:
+    after = broker_after({}, {}, BrokerMemory(), 100)
+    for _ in range(2):
+        one = {FOLLOWER_RATE: "100"}
+        after = broker_after(one, {}, after.memory, 100)
+    assert after.configs == {FOLLOWER_RATE: "100"}
+    assert broker_after(after.configs, {}, after.memory, NO_RATE) == ({}, BrokerMemory())
+
+
+def test_kr_6_entries_that_others_remove_again_are_left_and_those_of_other_leases_are_not() -> None:
+    _, memory = topic_after({}, TopicMemory(), ["0:1", "1:1"], ["0:4"])
+    half = topic_after(lists("1:1", "0:4"), memory, ["0:1", "1:1"], ["0:4"])
+    assert half.configs == lists("0:1,1:1", "0:4")
+    assert half.memory.leader == ListMemory("0:1,1:1", None, "0:1")
+    both = topic_after({}, half.memory, ["0:1", "1:1"], ["0:4"])
+    assert both.configs == lists("1:1", "0:4"), "each comes back once"
+    left = topic_after({}, both.memory, ["0:1", "1:1"], ["0:4"])
+    assert left.configs == {}
+    assert left.memory == TopicMemory(ListMemory("", None, "0:1,1:1", "0:1,1:1"), ListMemory("", None, "0:4", "0:4"))
+    assert topic_after({}, left.memory, ["0:1", "1:1"], ["0:4"]) == left, "they are not fought over"
+    more = topic_after({}, left.memory, ["0:1", "1:1", "2:1"], ["0:4"])
+    assert more.configs == lists("2:1"), "another lease has its own"
+    asked = topic_after(more.configs, more.memory, ["0:1", "1:1", "2:1"], ["0:4"], asked=["0:1", "0:4"])
+    assert asked.configs == lists("0:1,2:1", "0:4")
+    assert asked.memory.leader == ListMemory("0:1,2:1", None, "1:1", "1:1")
+    assert topic_after(asked.configs, asked.memory, [], []) == ({}, TopicMemory())
+    late = topic_after(lists("7:7,0:1,1:1", "0:4"), left.memory, ["0:1", "1:1"], ["0:4"])
+    assert late.configs == lists("7:7,0:1,1:1", "0:4"), "a broker had answered with what was"
+    assert topic_after(late.configs, late.memory, [], []).configs == lists("7:7")
+    assert topic_after(lists("7:7"), left.memory, [], []) == (lists("7:7"), TopicMemory())
+
+
+def test_kr_6_what_is_missing_while_configs_are_not_settled_is_put_back_and_does_not_count_as_removed() -> None:
+    of_topic, of_broker = topic_after({}, TopicMemory(), ["0:1"], []), broker_after({}, {}, BrokerMemory(), 100)
+    for _ in range(3):
+        assert topic_after({}, of_topic.memory, ["0:1"], [], is_settled=False) == of_topic
+        assert broker_after({}, {}, of_broker.memory, 100, is_settled=False) == of_broker
+    known = TopicMemory(ListMemory("0:1", None, "0:1"))
+    either = known.with_all_of(TopicMemory(ListMemory("0:1,1:1")))
+    assert topic_after({}, either, ["0:1", "1:1"], []).configs == lists("0:1,1:1"), "maybe they never were there"
+
+
 def test_236_11_a_rate_without_a_former_value_stays_while_moves_without_a_lease_need_it() -> None:
     after = broker_after({}, {}, BrokerMemory(), 100)
     kept = broker_after(after.configs, {}, after.memory, NO_RATE, needed=True)
@@ -245,7 +306,9 @@ def test_236_11_leases_are_counted_by_topic_and_broker() -> None:
     [
         TopicMemory(ListMemory("0:1", "7:7"), ListMemory("0:2")),
         TopicMemory(None, ListMemory("0:2", "")),
+        TopicMemory(ListMemory("", None, "0:1,0:2", "0:2"), ListMemory("0:2", unsure=True)),
         BrokerMemory(RateMemory("100", "500", 100), RateMemory("100")),
+        BrokerMemory(RateMemory("100", None, 100, again=True, left=True)),
         BrokerMemory(RateMemory("0", "", 2**63 - 1)),
     ],
 )
