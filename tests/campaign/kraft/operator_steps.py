@@ -61,10 +61,10 @@ async def lose_broker(site: KRaftSite, broker: int, away: float, brake: bool) ->
 
             await _until(are_elsewhere, f"broker {lost.broker} is repaired")
         finally:
-            lost.end = time.time()
             await site.brokers[lost.broker].start()
             await _set(site, dict.fromkeys(limits))
         await site.unfenced(lost.broker)
+        lost.end = time.time()
     moves = repaired_in_time(site.audit.rounds, lost)
     return f"broker {lost.broker} was away for {lost.end - lost.begin:.0f} s, {moves} moves of repairs"
 

@@ -24,7 +24,7 @@ _CANCELS = (Phase.CANCEL, Phase.RESTORE)
 
 @dataclass
 class Lost:
-    """A broker that was away, from its kill to its start. Times are seconds of the epoch."""
+    """A broker that was away, from its kill until it is registered again. Times are seconds of the epoch."""
 
     broker: int
     limit_s: float

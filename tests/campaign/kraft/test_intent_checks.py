@@ -130,6 +130,15 @@ def test_kr_5_a_target_that_others_have_just_reached_needs_no_move_but_for_one_o
     assert len(intent_checks.acknowledged(between, [asked], theirs)) == 1
 
 
+def test_kr_5_a_target_that_another_request_of_ours_replaced_at_once_need_not_be_in_the_log() -> None:
+    asked, other = ASKED._replace(target=(2, 1), begin=4, end=6), ASKED._replace(begin=5, end=7)
+    assert intent_checks.acknowledged(story(WHOLE), [asked, other], ()) == []
+    for one in (other._replace(begin=6.5), other._replace(is_taken=None), other._replace(target=(4, 1))):
+        assert intent_checks.acknowledged(story(WHOLE), [asked, one], ()) != []
+    cancelled = other._replace(target=None)
+    assert len(intent_checks.acknowledged(Story(), [asked, cancelled], ())) == 1, "the cancel alone"
+
+
 def test_kr_5_a_cancel_that_finds_its_move_cancelled_by_others_has_what_it_asked_for() -> None:
     told = story([STARTED, moves(9, None, Outcome.CANCELLED_BY_OTHERS)])
     asked = ASKED._replace(target=None, begin=8, end=8.5)
