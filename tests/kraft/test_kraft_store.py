@@ -246,6 +246,18 @@ async def test_kr_6_a_request_about_a_topic_whose_name_another_one_has_is_not_de
     assert here.store.intents.moves == {}
 
 
+async def test_kr_8_a_target_that_a_partition_has_is_looked_at_before_the_answer_says_so(here: Here) -> None:
+    """Somebody else may have moved it meanwhile, or another topic may have its name."""
+    assert await here.ask((1, 2)) == []
+    here.kraft.partitions[NAME].alter((4, 2))
+    with pytest.raises(ReloadNeeded, match="has other replicas than before"):
+        await here.ask((1, 2))
+    here.kraft.partitions[NAME] = KRaftPartition(1, 2)
+    here.kraft.ids["t"] = UUID(int=99 << 65)
+    with pytest.raises(ReloadNeeded, match="another topic has the name t by now"):
+        await here.ask((1, 2))
+
+
 async def test_kr_6_what_one_look_leaves_out_stays_as_it_was_when_the_cluster_is_read_again(here: Here) -> None:
     await here.ask((3, 2))
     before = here.shown()

@@ -72,6 +72,9 @@ class IntentView(RoundView):
             self.acts[name] = first_act(before, value.move)
         super().add(change._replace(value=value))
 
+    def stays(self, name: TopicPartition) -> None:
+        self.checked[name] = None
+
     def refusal(self, change: PartitionChange) -> KafkaError | None:
         name = TopicPartition(change.topic, change.partition)
         before = self.get(*name)

@@ -240,6 +240,9 @@ class RoundView:
             self._report_topic(change)
             self.topics[change.name] = change
 
+    def stays(self, name: TopicPartition) -> None:
+        """It has what was asked for already, as far as this server knows: here it knows for sure."""
+
     def found_durable(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted) -> None:
         """A change whose commit was lost is durable after all: it gets its event, but no second write."""
         self._report_topic(change)
