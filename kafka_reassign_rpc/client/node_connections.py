@@ -132,13 +132,13 @@ class NodeConnections:
         elif not self._open[given].client.in_flight:
             self._close(given)
 
-    def least_busy(self) -> int:
+    def least_busy(self, *, given_first: bool = False) -> int:
         """Prefers a node without an overdue answer, one whose last try did not fail, and one with a connection among
         equals. Raises Unreachable.
         """
         now = asyncio.get_running_loop().time()
         silent: list[int] = []
-        for some in (self.nodes, self._given):
+        for some in (self._given, self.nodes) if given_first else (self.nodes, self._given):
             free = [node for node in some if node not in self._failed or self._failed[node].until <= now]
             quick = [node for node in free if not self.is_silent(node)]
             if quick:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     DescribeClusterRequest,
     DescribeQuorumRequest,
+    DescribeReassignmentsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
     RequestFor,
@@ -61,6 +62,12 @@ async def require_controller(connection: NodeConnection, served: Mapping[int, tu
 
 async def is_kraft(connection: NodeConnection) -> bool:
     return DescribeQuorumRequest.API_KEY in await connection.versions()
+
+
+async def is_front(connection: NodeConnection) -> bool:
+    """Whether it is a server of this product in front of a KRaft cluster, whose brokers do not name it."""
+    served = await connection.versions()
+    return DescribeQuorumRequest.API_KEY in served and DescribeReassignmentsRequest.API_KEY in served
 
 
 async def _ask(

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.client.node_questions import (
     brokers_and_controller,
     controllers,
     decoded_answer,
+    is_front,
     is_kraft,
     require_controller,
     version_at,
@@ -81,6 +82,8 @@ class RequestRouter:
         self.timeout_ms = settings.configs.request_timeout_ms
         self._retry_s = settings.configs.retry_backoff_ms / 1000
         self._controller: int | None = None
+        self._has_front = self._misses_front = False
+        """A server in front of KRaft is asked for the nodes first: a broker's answer leads away from it."""
         self._refreshing = asyncio.Lock()
         self._said: set[str] = set()
         """Why no node has answered yet."""
@@ -256,7 +259,10 @@ class RequestRouter:
         begun = asyncio.get_running_loop().time()
         async with self._refreshing:
             if self._nodes.learned_at < begun:
-                asked, nodes, controller = await self._ask_for_nodes(self._nodes.least_busy())
+                first = self._nodes.least_busy(given_first=self._has_front)
+                asked, nodes, controller = await self._ask_for_nodes(first)
+                is_named = await is_front(asked)
+                self._has_front, self._misses_front = self._has_front or is_named, self._has_front and not is_named
                 self._nodes.learn(nodes)
                 self._controller = controller if controller in nodes else None
                 if self._of_controllers or self._controller is None or not self._nodes.is_silent(self._controller):
@@ -429,7 +435,7 @@ class RequestRouter:
         return self._nodes.least_busy()
 
     async def _find_controller(self) -> int:
-        if self._controller is None or self._nodes.is_silent(self._controller):
+        if self._controller is None or self._misses_front or self._nodes.is_silent(self._controller):
             await self.refresh()
         if self._controller is None:
             raise Unreachable("The cluster has no controller at the moment.")

@@ -382,6 +382,19 @@ async def test_kr_11_what_leave_kept_in_zookeeper_mode_is_taken_in_once(service:
     assert service.named(catalogue.MOVE_STARTED) == {name: 1}
 
 
+async def test_kr_9_a_client_of_ours_that_lives_on_holds_to_the_server_whichever_broker_it_asks(
+    service: Service,
+) -> None:
+    server = await service.start(1_003)
+    async with AsyncReassignmentClient(
+        bootstrap_servers=server.ready_value("bootstrap"), metadata_max_age_ms=0
+    ) as client:
+        for _ in range(20):  # each asks for the nodes anew, and any of them
+            assert {*await client.describe_broker_configs(BROKERS)} == {*BROKERS}
+            await client.describe_cluster()
+            assert await client.can_compare_replicas()
+
+
 async def test_kr_9_a_login_without_the_rights_of_the_service_ends_its_start_with_one_line(service: Service) -> None:
     config = _login_of_guest(service)
     with pytest.raises(NotReady, match="lacks ALTER, ALTER_CONFIGS, DESCRIBE, DESCRIBE_CONFIGS on the cluster"):

@@ -10,13 +10,12 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.kraft.stock_cluster import StockCluster
 from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
-from tests.processes import Process, processes
+from tests.processes import processes
 from tests.stock.kraft import VERSION
 from tests.waiting import eventually
 
@@ -115,13 +114,14 @@ async def test_kr_10_dh_3_what_a_failed_log_dir_held_is_repaired_and_nothing_els
     lost_dir.rename(lost_dir.with_name("away"))
     lost_dir.touch()  # root may write into any directory, but not into a file as if it were one
 
-    async def is_shown() -> bool:
-        shown = [(one.broker, list(one.paths)) for one in (await _healing(server)).log_dirs]
-        return shown == [(4, [str(lost_dir)])]
-
-    await eventually(is_shown)
-    assert await service.replicas(topic) == places
     async with client_of(server) as client:
+
+        async def is_shown() -> bool:
+            shown = [(one.broker, list(one.paths)) for one in (await client.healing_status()).log_dirs]
+            return shown == [(4, [str(lost_dir)])]
+
+        await eventually(is_shown)
+        assert await service.replicas(topic) == places
         await client.change_settings({INTERVAL: "30000"})
     names = {TopicPartition(topic, index) for index in lost}
     await eventually(lambda: service.named(catalogue.MOVE_COMPLETED).keys() >= names, within=90)
@@ -130,12 +130,6 @@ async def test_kr_10_dh_3_what_a_failed_log_dir_held_is_repaired_and_nothing_els
     assert {index: some for index, some in now.items() if index not in lost} == {
         index: some for index, some in places.items() if index not in lost
     }
-
-
-async def _healing(server: Process) -> HealingStatus:
-    """By a client of its own: one that lives on is shown the brokers alone as soon as one of them is asked."""
-    async with client_of(server) as client:
-        return await client.healing_status()
 
 
 def _of(service: Service, server: int, event: str) -> bool:
