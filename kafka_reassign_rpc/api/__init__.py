@@ -17,7 +17,7 @@ registry.py             the table of all APIs
 dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call
 config_ports.py         the ports of configs, settings, quotas and ACLs
-access.py               what the caller of a request may do
+access.py               what the caller of a request may do; what its refusal and the event access.denied say
 acl_messages.py         filters of ACLs as requests have them
 brokers_authorizer.py   what only the brokers' authorizer can decide
 broker_policies.py      what only the brokers' policies can decide

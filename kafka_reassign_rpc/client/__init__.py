@@ -33,7 +33,7 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     request_routing                    which node gets a request, in which version, and when it is repeated
     node_questions                     who is there, who controls, which versions a node serves
     client_properties                  the properties of Java clients
-    client_settings                    the configs of a client, with their defaults
+    client_settings                    the configs of a client, with their defaults, such as how long nodes are known
     node_connections                   a connection to each node; when another is asked instead (SLOW_S, SILENT_S)
     traffic                            requests, bytes and times of answers
 """

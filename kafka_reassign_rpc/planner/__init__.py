@@ -19,8 +19,9 @@ disks/                   moves to another log dir of the broker
 placement/               which proposals are accepted, and where to
 columns/                 many partitions at once
 
-Costs: what a broker away from its targets costs is in proposals/imbalance_cost.py, what a change gains for a copied
-byte in columns/balance_scores.py, what the search of the last round pays in placement/searched_placement.py.
+Costs: how much each measure counts is `GoalWeights` of goals_and_options.py. What a broker away from its targets costs
+is in proposals/imbalance_cost.py, what a change gains for a copied byte in columns/balance_scores.py, what the search
+of the last round pays in placement/searched_placement.py.
 
 Each folder may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
 """

@@ -21,7 +21,8 @@ file_descriptors.py     how many connections the process can open (MOST_CONNECTI
 core_dumps.py           none is left where the process crashes: it would hold keys
 large_work.py           room for large requests: how many are in work at the same time (LARGE_BYTES_IN_WORK, …)
 server_limits.py        the limits on frames, requests and connections, by Kafka's names, with their defaults
-request_throttle.py     how long a client is muted for what its requests cost; how often its quota is looked up
+request_throttle.py     how long a client is muted for what its requests cost, which never are (EXEMPT); how
+                         often its quota is looked up
                         (KNOWN_MS)
 request_service.py      what answers the requests (`api.dispatch.Dispatcher`)
 server_stats.py         counters for metrics

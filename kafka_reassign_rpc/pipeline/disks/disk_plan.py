@@ -4,6 +4,7 @@ import msgspec
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import AtLeastOne, read_summary_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.disks.disk_values import DiskGoal
 
 DISKS = "disks"
 """The `kind` of such a plan."""
@@ -23,8 +24,8 @@ class DiskRequest(msgspec.Struct, frozen=True):
     brokers: list[int] = []
     topics: list[str] = []
     empty: dict[int, list[str]] = {}
-    tolerance: float = 0.1
-    headroom: float = 0.05
+    tolerance: float = DiskGoal().tolerance
+    headroom: float = DiskGoal().headroom
     max_bytes: int = -1
     moves_per_broker: AtLeastOne = 5
     moves_per_batch: AtLeastOne = 1000

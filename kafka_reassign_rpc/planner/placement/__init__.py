@@ -13,7 +13,7 @@ spread_rounds.py          rounds that spread topics
 search_round.py           the last round of a rebalance: how much its search may see and try (SMALL, _MOST_STEPS, _WORK,
                           …)
 searched_placement.py     which changes its search may make, and what they cost (`SearchLimits`, EDGE)
-exchange_search.py        how it searches: simulated annealing, its temperatures (`_Schedule`)
+exchange_search.py        how it searches: simulated annealing, its temperatures (`_Schedule`), a seed for each pass
 withdrawal.py             takes back what a time limit leaves no time for
 first_leaders.py          which replica leads before a copy begins
 """
