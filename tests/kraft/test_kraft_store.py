@@ -13,9 +13,13 @@ from kafka_reassign_rpc.core.events.decided_events import Event, events_of
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
 from kafka_reassign_rpc.core.phases.phases import LOOKS, Act, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
+from kafka_reassign_rpc.core.queue.queue_admission import decide_waiting_move
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition, Phase
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms, Partition, Phase
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import kraft_store, round_records
@@ -256,6 +260,14 @@ async def test_kr_8_a_target_that_a_partition_has_is_looked_at_before_the_answer
     here.kraft.ids["t"] = UUID(int=99 << 65)
     with pytest.raises(ReloadNeeded, match="another topic has the name t by now"):
         await here.ask((1, 2))
+
+
+async def test_kr_8_a_waiting_move_whose_target_is_there_is_looked_at_before_it_leaves_the_queue(here: Here) -> None:
+    view, waiting = here.store.view(here.cluster), WaitingMove(MoveTerms((1, 2), QUEUE))
+    assert decide_waiting_move(view, NAME, waiting, MovesInFlight(here.cluster, InFlightCaps())).leaves
+    here.kraft.partitions[NAME].alter((4, 2))
+    with pytest.raises(ReloadNeeded, match="has other replicas than before"):
+        await here.store.commit(here.cluster, view)
 
 
 async def test_kr_6_what_one_look_leaves_out_stays_as_it_was_when_the_cluster_is_read_again(here: Here) -> None:

@@ -73,7 +73,10 @@ class IntentView(RoundView):
         super().add(change._replace(value=value))
 
     def stays(self, name: TopicPartition) -> None:
-        self.checked[name] = None
+        """What moves to it is looked at all the time."""
+        found = self.get(*name)
+        if found is not None and not found.is_moving:
+            self.checked[name] = None
 
     def refusal(self, change: PartitionChange) -> KafkaError | None:
         name = TopicPartition(change.topic, change.partition)

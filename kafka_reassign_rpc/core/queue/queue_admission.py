@@ -94,6 +94,7 @@ def decide_waiting_move(
         return QueueOutcome(leaves=True, report=str(view.cluster.not_found(*name)))
     terms = move.terms
     if partition.target == terms.target:
+        view.stays(name)
         return QueueOutcome(leaves=True)
     ignored = route_conflict(partition, terms.route)
     if ignored is not None:

@@ -241,7 +241,7 @@ class RoundView:
             self.topics[change.name] = change
 
     def stays(self, name: TopicPartition) -> None:
-        """It has what was asked for already, as far as this server knows: here it knows for sure."""
+        """It has, or moves to, what was asked for already, as far as this server knows: here it knows for sure."""
 
     def found_durable(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted) -> None:
         """A change whose commit was lost is durable after all: it gets its event, but no second write."""
