@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPI
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic, LookFailed
 from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream.outcomes import Heard
@@ -60,6 +61,8 @@ class UpstreamCluster:
         self._refuses, self._release_at = False, float("-inf")
         self._told: dict[Entity, Mapping[str, str]] = {}
         """Configs of brokers as they were told last, or changed since."""
+        self._changed_at: dict[Entity, float] = {}
+        """When those of a broker were changed here, by the loop's clock."""
         self._stay: dict[Entity, _Stays] = {}
         self.cluster_id = ""
         self.brokers: Mapping[int, Broker] = {}
@@ -108,7 +111,9 @@ class UpstreamCluster:
         configs = {
             _entity(one): _values(found) for one, found in seen.configs.items() if not isinstance(found, KafkaError)
         }
-        self._told |= {one: some for one, some in configs.items() if _broker_of(one) is not None}
+        for broker, asked_at in seen.asked_at.items():
+            if (entity := _entity(broker)) in configs:
+                self._learn_configs(entity, configs[entity], asked_at)
         brokers = {one: self._broker(told) for one, told in seen.brokers.items() if not told.fenced}
         self.brokers = brokers
         facts = KRaftFacts(
@@ -143,12 +148,20 @@ class UpstreamCluster:
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
         dead = [one for one in entities if self._is_dead(one)]
+        asked_at = asyncio.get_running_loop().time()
         found = await self._upstream.configs(_resource(one) for one in entities if one not in dead)
         told = {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}
         for one, some in told.items():
             if _broker_of(one) is not None and not isinstance(some, KafkaError):
-                self._told[one] = some
+                self._learn_configs(one, some, asked_at)
         return told | {one: self._of_dead(one) for one in dead}
+
+    def _learn_configs(self, broker: Entity, configs: Mapping[str, str], asked_at: float) -> None:
+        """For a moment after a change a broker may tell what was before; if it dies then, that must not count as a
+        change by others.
+        """
+        if asked_at >= self._changed_at.get(broker, float("-inf")) + SETTLES_S:
+            self._told[broker] = configs
 
     def _is_dead(self, entity: Entity) -> bool:
         broker = _broker_of(entity)
@@ -171,8 +184,10 @@ class UpstreamCluster:
         for one, error in told.items():
             if error is not None and self._is_dead(one):
                 self._stay[one] = _Stays(f"{error.name}: {str(error).rstrip('.')}", now + REFUSED_S)
-            elif error is None and one in self._told:
-                self._told[one] = _changed(self._told[one], changes[one])
+            elif error is None and _broker_of(one) is not None:
+                self._changed_at[one] = now
+                if one in self._told:
+                    self._told[one] = _changed(self._told[one], changes[one])
         return told
 
 

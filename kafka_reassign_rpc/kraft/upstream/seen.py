@@ -39,6 +39,7 @@ class Seen(msgspec.Struct, frozen=True):
     eligible      eligible leader replicas (KIP-966) of those of these topics that have partitions without a leader
     configs       set by somebody, without defaults; of brokers the last answer of each that has come since the look
                   before
+    asked_at      when each of these brokers was asked, by the loop's clock
     """
 
     began: float
@@ -49,6 +50,7 @@ class Seen(msgspec.Struct, frozen=True):
     topics: Mapping[str, TopicInfo] | KafkaError = NOT_ASKED
     eligible: Mapping[TopicPartition, tuple[int, ...]] | KafkaError = {}
     configs: Mapping[Resource, Configs | KafkaError] = {}
+    asked_at: Mapping[Resource, float] = {}
 
 
 def without_leader(topics: Mapping[str, TopicInfo]) -> list[str]:

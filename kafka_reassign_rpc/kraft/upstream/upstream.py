@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, quota_calls, reassignment_calls
-from kafka_reassign_rpc.client.broker_questions import ANSWER_S, BrokerQuestions
+from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
@@ -92,7 +92,9 @@ class Upstream:
             self._hear(),
         )
         cluster_id, topics = ("", found) if isinstance(found, KafkaError) else found
-        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, configs | of_brokers)
+        told = configs | {broker: one.found for broker, one in of_brokers.items()}
+        asked_at = {broker: one.began for broker, one in of_brokers.items()}
+        return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, told, asked_at)
 
     async def assignments(self, topics: Collection[str]) -> tuple[_Moves, Mapping[str, TopicInfo] | KafkaError]:
         """What moves, and these topics: asked at the same time, so either may be newer. Does not raise."""
@@ -107,10 +109,10 @@ class Upstream:
                     broker, Ask.CONFIGS, config_calls.describe_broker_configs(router, [broker], _SOON_MS)
                 )
 
-    async def _hear(self) -> dict[Resource, Configs | KafkaError]:
+    async def _hear(self) -> dict[Resource, Answer]:
         """What has come by now: a broker that is late answers in a later look, and one that never does has an error."""
         heard = await self._questions.wait() if self._questions.are_open else []
-        return {(BROKER, str(one.broker)): one.found for one in heard}
+        return {(BROKER, str(one.broker)): one for one in heard}
 
     async def _look_at_configs(self, wanted: Wanted) -> dict[Resource, Configs | KafkaError]:
         if not wanted.topic_configs and not wanted.broker_configs:
