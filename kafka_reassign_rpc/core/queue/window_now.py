@@ -33,6 +33,10 @@ def _meaning(found: times.Found, terms: Terms) -> str:
     until = "" if found.until is None else f" until {utc_time(found.until)} UTC"
     where = "outside of windows" if found.window is None else f"in the window {found.window.text}"
     rate = "" if terms.rate is None else f", throttle leases and repairs have {size(terms.rate)}/s"
-    return (
-        f"{where}{until}: " + ("waiting moves start" if terms.starts else "no waiting move starts but repairs") + rate
-    )
+    return f"{where}{until}: {_what_starts(terms)}{rate}"
+
+
+def _what_starts(terms: Terms) -> str:
+    if not terms.starts:
+        return "no waiting move starts but repairs"
+    return f"no waiting move starts, nor do repairs ({terms.no_room})" if terms.no_room else "waiting moves start"

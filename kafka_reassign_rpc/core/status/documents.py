@@ -69,7 +69,7 @@ class Caps(msgspec.Struct, frozen=True):
 class StartWindow(msgspec.Struct, frozen=True):
     """What `reassignment.windows` means now. `caps` has the caps of the window."""
 
-    open: Annotated[bool, about("whether waiting moves start; false: none does but repairs")]
+    open: Annotated[bool, about("whether waiting moves start; false: none does, at most repairs")]
     now: Annotated[str, about("which window holds, or why none can", "windows")]
     until: Annotated[int | None, about("when that changes; null: not within a week")]
     rate: Annotated[int | None, about("of throttle leases and repairs, bytes/s; null: their own")] = None

@@ -69,8 +69,11 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
 
 
 def _window(term: TermView) -> StartWindow | None:
-    window = term.cluster.soft.in_force.window
-    return None if window is None else StartWindow(window.terms.starts, window.meaning, window.until, window.terms.rate)
+    window, caps = term.cluster.soft.in_force.window, term.cluster.soft.in_force.caps
+    if window is None:
+        return None
+    lets_start = not caps.closed and 0 not in (caps.per_cluster, caps.per_broker)
+    return StartWindow(lets_start, window.meaning, window.until, window.terms.rate)
 
 
 def _caps(term: TermView) -> Caps:

@@ -31,6 +31,12 @@ class Terms(msgspec.Struct, frozen=True):
     per_cluster: int | None = None
     rate: int | None = None
 
+    @property
+    def no_room(self) -> str:
+        """The cap that keeps every move away, as it is written, also repairs; "": none does."""
+        caps = {PER_CLUSTER: self.per_cluster, PER_BROKER: self.per_broker}
+        return next((f"{name}=0" for name, cap in caps.items() if cap == 0), "")
+
 
 class Window(msgspec.Struct, frozen=True):
     """`days`: those on which it begins, 0: Monday. `begin`, `end`: minutes of the day by the clocks of the zone; an
