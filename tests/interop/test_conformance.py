@@ -51,7 +51,7 @@ class Transcripts:
         return {cluster.name: transcript for cluster, transcript in zip(self._clusters, found, strict=True)}
 
 
-pytestmark = [pytest.mark.more, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.more, pytest.mark.timeout(900), *([pytest.mark.stock] if runs_live() else [])]
 
 
 @pytest.fixture(scope="session")
