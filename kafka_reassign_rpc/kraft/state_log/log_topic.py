@@ -348,7 +348,8 @@ def _require_not_compacted(topic: str, changes: Changes) -> None:
 
 
 def _all_needed(topic: str, replicas: int) -> str:
-    return f"the topic {topic} needs all of its {replicas} replicas, so nothing is committed while one of them is away"
+    all_of_them = counted(replicas, "replica")
+    return f"the topic {topic} needs all of its {all_of_them}, so nothing is committed while one of them is away"
 
 
 def _listed(changes: Mapping[str, tuple[str, str]]) -> str:
