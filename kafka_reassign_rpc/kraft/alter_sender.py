@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
 from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
 from kafka_reassign_rpc.core.phases.phases import Act
-from kafka_reassign_rpc.core.state.partition import Phase
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -77,11 +77,13 @@ class AlterSender:
 
     def _report(self, loop: ControllerLoop, answered: Mapping[TopicPartition, AnsweredAct]) -> None:
         """The next acts are sent while the loop takes it in."""
-        errors = {name: one.error for name, one in answered.items() if one.error is not None}
+        errors = {name: (one.record, one.error) for name, one in answered.items() if one.error is not None}
         durable = loop.submit(ActsAnswered(answered, self._refused_all))
         durable.add_done_callback(partial(self._reported, errors))
 
-    def _reported(self, errors: Mapping[TopicPartition, KafkaError], durable: asyncio.Future[None]) -> None:
+    def _reported(
+        self, errors: Mapping[TopicPartition, tuple[MoveRecord, KafkaError]], durable: asyncio.Future[None]
+    ) -> None:
         """Where it failed, the loop has logged it, and a look says what has become of the acts."""
         if not durable.cancelled() and durable.exception() is None:
             self.callers.refused(errors)

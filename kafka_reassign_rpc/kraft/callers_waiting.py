@@ -41,8 +41,14 @@ class _Asked:
 
 
 class _Waiting(NamedTuple):
+    """`record`: what they have asked for."""
+
     asked: list[_Asked]
-    is_cancel: bool
+    record: MoveRecord
+
+    @property
+    def is_cancel(self) -> bool:
+        return self.record.phase is Phase.CANCEL
 
 
 class CallersWaiting:
@@ -60,9 +66,9 @@ class CallersWaiting:
             if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
                 continue
             known = self._waiting.get(name)
-            if known is None or known.is_cancel is not (record.phase is Phase.CANCEL):
+            if known is None or known.record != record:
                 self._answer(name, None)  # another has come in its place
-                known = self._waiting[name] = _Waiting([], record.phase is Phase.CANCEL)
+                known = self._waiting[name] = _Waiting([], record)
             known.asked.append(asked)
             asked.left.add(name)
         if asked.left:
@@ -74,13 +80,19 @@ class CallersWaiting:
     def taken(self, name: TopicPartition, record: MoveRecord) -> None:
         """Also before its sender has asked here: the cluster is told while the round goes on."""
         self._taken[name] = record
-        self._answer(name, None)
+        if self._waits_for(name, record):
+            self._answer(name, None)
 
-    def refused(self, errors: Mapping[TopicPartition, KafkaError]) -> None:
+    def refused(self, errors: Mapping[TopicPartition, tuple[MoveRecord, KafkaError]]) -> None:
         """Durable. A cancel that found no move may have had its effect before: a look says how the move has ended."""
-        for name, error in errors.items():
-            if not isinstance(error, NoReassignmentInProgress):
+        for name, (record, error) in errors.items():
+            if not isinstance(error, NoReassignmentInProgress) and self._waits_for(name, record):
                 self._answer(name, error)
+
+    def _waits_for(self, name: TopicPartition, record: MoveRecord) -> bool:
+        """Not what has come in its place: the cluster has yet to be told of that."""
+        known = self._waiting.get(name)
+        return known is not None and known.record == record
 
     def all_answered(self, error: KafkaError) -> None:
         for name in list(self._waiting):

@@ -35,9 +35,9 @@ async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_
     callers = CallersWaiting()
     first, second = (asyncio.create_task(callers.answers({NAME: START}, 60)) for _ in range(2))
     await asyncio.sleep(0)
-    callers.refused({NAME: NoReassignmentInProgress()})  # of a cancel before it
+    callers.refused({NAME: (START, NoReassignmentInProgress())})  # of a cancel before it
     refusal = InvalidReplicaAssignment("cordoned")
-    callers.refused({NAME: refusal})
+    callers.refused({NAME: (START, refusal)})
     assert await first == await second == {NAME: refusal}
     replaced = asyncio.create_task(callers.answers({NAME: START}, 60))
     await asyncio.sleep(0)
@@ -47,10 +47,15 @@ async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_
     assert await cancels == {NAME: None}
 
 
-async def test_kr_6_what_the_cluster_has_taken_before_the_round_was_replayed_is_answered_at_once() -> None:
-    callers = CallersWaiting()
-    callers.taken(NAME, START)
-    callers.moved_on(NAME, Phase.START)
-    assert await callers.answers({NAME: START}, 60) == {}
-    callers.moved_on(NAME, Phase.MOVING)
-    assert isinstance((await callers.answers({NAME: START}, 0))[NAME], RequestTimedOut)
+async def test_kr_6_what_the_cluster_says_of_a_former_target_answers_nobody_who_asks_for_another_one() -> None:
+    """Nor whoever cancels: the cluster has yet to be asked for that."""
+    for later in (replace(START, terms=MoveTerms((4, 2))), CANCEL):
+        callers = CallersWaiting()
+        asked = asyncio.create_task(callers.answers({NAME: later}, 60))
+        await asyncio.sleep(0)
+        callers.refused({NAME: (START, InvalidReplicaAssignment("of the former target"))})
+        callers.taken(NAME, START)
+        await asyncio.sleep(0)
+        assert not asked.done()
+        callers.taken(NAME, later)
+        assert await asked == {NAME: None}
