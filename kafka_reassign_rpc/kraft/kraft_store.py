@@ -182,12 +182,17 @@ class KRaftStore:
         if told:
             self._tell(told)
 
+    def asked(self) -> None:
+        """A look that began before this request does not count for it."""
+        if self._ahead is not None:
+            self._ahead = self._ahead._replace(topics=frozenset())
+
     async def look_ahead(self, topics: Collection[str]) -> None:
         """A request about these is about to be decided. If another one comes before that, no such look counts: it
         may be older than that request.
         """
         if self._ahead is not None:
-            self._ahead = self._ahead._replace(topics=frozenset())
+            self.asked()
             return
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Look | None] = loop.create_future()

@@ -109,7 +109,9 @@ class TermDuties:
 
     async def _looked_for(self, request: AlterReassignments) -> None:
         await self._around.poller.look_for(self.loop, request)
-        if not request.queue:
+        if request.queue:
+            self._around.store.asked()
+        else:
             self._around.tasks.begin(self._around.store.look_ahead({topic for topic, _ in request.topics}))
 
     async def _heal(self) -> None:

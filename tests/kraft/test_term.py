@@ -106,7 +106,9 @@ class Here:
         found = await self.loop.submit(AlterReassignmentsCommand(request))
         return {TopicPartition(topic, index): error for topic, index, error in found}
 
-    async def asked_by_api(self, name: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
+    async def asked_by_api(
+        self, name: TopicPartition, target: tuple[int, ...] | None, *, queue: bool = False
+    ) -> KafkaError | None:
         """Answered as soon as it is durable."""
 
         async def durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
@@ -114,7 +116,7 @@ class Here:
 
         service, asked = MovesService(), CancelMove() if target is None else MoveTerms(target)
         service.begin(self.begun._replace(told=durable), lambda: 1.0)
-        request = AlterReassignments([(name.topic, [(name.partition, asked)])])
+        request = AlterReassignments([(name.topic, [(name.partition, asked)])], queue=queue)
         [(*_, error)] = await service.alter_reassignments(request, RequestContext(45, 0, 1, "test"))
         return error
 

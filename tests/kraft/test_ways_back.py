@@ -1,11 +1,18 @@
 """Ways back in front of KRaft, on a cluster and a log in memory: cancels of orders of the same replicas that have not
 been told yet, and the original replicas as a target."""
 
+import asyncio
+from collections.abc import Sequence
+
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NoReassignmentInProgress
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    NoReassignmentInProgress,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.queue.holding import Selection
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
@@ -14,7 +21,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from tests.kraft.memory_cluster import NOW
 from tests.kraft.test_settings import change
-from tests.kraft.test_term import NAME, QUICK, SELDOM, Here, looked
+from tests.kraft.test_term import NAME, OTHER, QUICK, SELDOM, THIRD, Here, looked
 from tests.tables import for_each
 from tests.waiting import eventually
 
@@ -136,3 +143,39 @@ async def test_kr_6_replicas_that_are_there_for_now_as_a_target_stay_although_a_
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
         assert partition.at == SeenPartition(ORDER)
     assert here.log.replayed().moves == {}
+
+
+async def test_kr_6_the_present_replicas_of_a_topic_that_no_broker_shows_are_refused_at_once() -> None:
+    """The loop is not kept by looks that cannot show it."""
+    here = Here()
+    async with here.term() as loop:
+        here.cluster.secret.add("t")
+        await eventually(lambda: loop.cluster.soft.unseen == {"t"})
+        async with asyncio.timeout(2):
+            assert isinstance(await here.asked_by_api(NAME, (1, 2)), UnknownTopicOrPartition)
+
+
+async def test_kr_6_a_request_for_the_queue_is_not_decided_by_the_look_of_one_before_it() -> None:
+    """Others move its partition after that look: it does not have what is asked for, and gets it."""
+    here = Here()
+    async with here.term(pace=SELDOM):
+        commits, goes_on, commit = asyncio.Event(), asyncio.Event(), here.writer.commit
+
+        async def slow(payloads: Sequence[bytes]) -> int:
+            commits.set()
+            await goes_on.wait()
+            return await commit(payloads)
+
+        here.writer.commit = slow  # type: ignore[method-assign]
+        first = asyncio.create_task(here.asked_by_api(OTHER, (3, 1)))
+        await commits.wait()
+        looks = here.cluster.looks
+        second = asyncio.create_task(here.asked_by_api(THIRD, (4, 2)))
+        await eventually(lambda: here.cluster.looks > looks)
+        here.cluster.partitions[NAME].alter((3, 2))
+        here.cluster.partitions[NAME].catch_up()
+        third = asyncio.create_task(here.asked_by_api(NAME, (1, 2), queue=True))
+        await asyncio.sleep(0)
+        goes_on.set()
+        assert [*await asyncio.gather(first, second, third)] == [None, None, None]
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)

@@ -72,11 +72,14 @@ class IntentView(RoundView):
             self.acts[name] = first_act(before, value.move)
         super().add(change._replace(value=value))
 
-    def stays(self, name: TopicPartition) -> None:
+    def stays(self, name: TopicPartition) -> KafkaError | None:
         """What moves to it is looked at all the time."""
+        if name.topic in self.cluster.soft.unseen:
+            return UnknownTopicOrPartition(UNSEEN)
         found = self.get(*name)
         if found is not None and not found.is_moving:
             self.checked[name] = None
+        return None
 
     def refusal(self, change: PartitionChange) -> KafkaError | None:
         name = TopicPartition(change.topic, change.partition)

@@ -59,8 +59,7 @@ def alter(
     if error is not None or found.partition is None or to is None:
         return error, []
     if target == found.partition.replicas and not found.partition.is_moving and not found.partition.goes_back:
-        view.stays(name)
-        return None, []
+        return view.stays(name), []
     kept = _kept(found.partition, terms, terms.by or view.by)
     record = _record(found.partition, to, kept) if to.is_moving else None
     return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record)._replace(asked=kept))

@@ -240,8 +240,10 @@ class RoundView:
             self._report_topic(change)
             self.topics[change.name] = change
 
-    def stays(self, name: TopicPartition) -> None:
-        """It has, or moves to, what was asked for already, as far as this server knows: here it knows for sure."""
+    def stays(self, name: TopicPartition) -> KafkaError | None:  # noqa: ARG002
+        """It has, or moves to, what was asked for already, as far as this server knows: here it knows for sure.
+        Returns why that cannot be said."""
+        return None
 
     def found_durable(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted) -> None:
         """A change whose commit was lost is durable after all: it gets its event, but no second write."""
