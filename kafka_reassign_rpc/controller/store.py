@@ -66,6 +66,7 @@ class StoredConfigs(NamedTuple):
     version   the store's own: a write depends on it
     order     its place among all versions (see `Cluster.config_versions`); each write adds one to the second
     is_settled  False: they may be older than the last write of this server
+    is_denied   with a problem: a broker has said that there is no such topic
     """
 
     entity: Entity
@@ -75,6 +76,7 @@ class StoredConfigs(NamedTuple):
     version: object = None
     order: tuple[int, int] | None = None
     is_settled: bool = True
+    is_denied: bool = False
 
 
 class ConfigWrite(NamedTuple):

@@ -98,6 +98,8 @@ class ThrottleLeases:
         self._refused: dict[Entity, None] = {}
         self._unreadable: dict[Entity, tuple[str, int]] = {}
         """Why the configs of these could not be read, and how many times in a row it was that."""
+        self._asked: set[Entity] = set()
+        """Of the unreadable ones, those whose throttles were asked for anew."""
         self._again_at = 0.0
         """When the refused ones are tried again, in the time of the event loop."""
         self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)
@@ -207,7 +209,7 @@ class ThrottleLeases:
 
     async def _write_waiting(self, entities: Mapping[Entity, None]) -> int:
         """Like `_write_configs`, for all that can be written: the refused ones wait until they are tried again."""
-        refused = list(self._refused)
+        refused = list(self._refused) if asyncio.get_running_loop().time() >= self._again_at else []
         wanted = {entity: None for entity in entities if entity not in self._refused}
         written = 0
         try:
@@ -217,7 +219,7 @@ class ThrottleLeases:
             if reason.is_unknown:
                 raise
             written += await self._write_one_by_one(wanted)
-        if refused and asyncio.get_running_loop().time() >= self._again_at:
+        if refused:
             written += await self._write_one_by_one(refused)
         if not self._refused and not self._unreadable:
             self._backoff.reset()
@@ -325,6 +327,7 @@ class ThrottleLeases:
     def _adopt(self, change: ConfigChange) -> None:
         stored, configs = change.write.stored, change.write.configs
         self._unreadable.pop(stored.entity, None)
+        self._asked.discard(stored.entity)
         entity, order = stored.entity, stored.order
         if configs != (stored.configs or {}):
             order = CREATED_HERE if order is None else (order[0], order[1] + 1)
@@ -346,16 +349,23 @@ class ThrottleLeases:
         return None if broker is None else removed_throttles.removed_of_broker(broker, memory)
 
     def _rate_of(self, topic: str) -> int:
-        found = self._cluster.leases.topics.get(topic, NOTHING).leases.values()
+        """Those of waiting moves are in the lists, too."""
+        of_all = (self._cluster.leases, self._coming, self._ahead)
+        found = (lease for leases in of_all for lease in leases.topics.get(topic, NOTHING).leases.values())
         return min((lease.rate for lease in found), default=0)
 
     async def _changes(
         self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
     ) -> AsyncIterator[ConfigChange]:
-        pace = Pace()
+        pace, asked = Pace(), self._entities(self._coming)
         needed: set[int] | None = None
         for stored in await self._configs.read(list(entities)):
             if stored.problem is not None:
+                if stored.is_denied and stored.entity.name not in self._cluster.topics:  # looks say so, too
+                    yield ConfigChange(ConfigWrite(stored, {}, TopicMemory()), False, ())
+                    continue
+                if stored.entity in asked:
+                    self._asked.add(stored.entity)
                 self._stays(stored.entity, stored.problem)
                 continue
             if stored.entity.kind == TOPICS:
@@ -398,13 +408,14 @@ class ThrottleLeases:
         wanted, coming, ahead = (
             leases.topics.get(name, NOTHING) for leases in (self._cluster.leases, self._coming, self._ahead)
         )
+        asked = wanted if stored.entity in self._asked else coming
         known = stored.memory if isinstance(stored.memory, TopicMemory) else TopicMemory()
         after = leased_configs.topic_after(
             leased_configs.without_cancelled(configs, cancelled),
             known,
             wanted.leaders | coming.leaders | ahead.leaders,
             wanted.followers | coming.followers | ahead.followers,
-            asked=coming.leaders | coming.followers,
+            asked=asked.leaders | asked.followers,
             is_settled=stored.is_settled,
         )
         events = lease_events.events_of_topic(name, known, after.memory, self._rate_of(name))
@@ -423,7 +434,7 @@ class ThrottleLeases:
             lease,
             lifts=lifts,
             needed=broker in needed,
-            asked=self._coming.rate(broker) != NO_RATE,
+            asked=self._coming.rate(broker) != NO_RATE or stored.entity in self._asked,
             is_settled=stored.is_settled,
         )
         if is_freed and not after.memory:

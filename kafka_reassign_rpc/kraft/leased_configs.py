@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.client.config_calls import APPEND, SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
-from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
@@ -50,6 +50,8 @@ class LeasedConfigs:
         self._log = log
         self._changed: dict[Entity, float] = {}
         """When this server has changed them, in the time of the event loop, unless brokers know it for sure."""
+        self._begun: float | None = None
+        """When the first ones were read: the server that led before may have changed them a moment earlier."""
 
     async def remembered(self) -> Iterable[Entity]:
         return list(self._log.memories)
@@ -63,16 +65,19 @@ class LeasedConfigs:
         found = presumed(found, known)
         if isinstance(found, KafkaError):
             what = f"the configs of {_named(entity)} cannot be read: {found}"
-            return StoredConfigs(entity, None, None if known is None else known.memory, what)
+            is_denied = isinstance(found, UnknownTopicOrPartition)
+            return StoredConfigs(entity, None, None if known is None else known.memory, what, is_denied=is_denied)
         memory = None if known is None else which(known, found)
         return StoredConfigs(entity, found or None, memory, version=found, is_settled=self._is_settled(entity))
 
     def _is_settled(self, entity: Entity) -> bool:
-        since = self._changed.get(entity)
-        if since is not None and asyncio.get_running_loop().time() - since >= SETTLES_S:
-            del self._changed[entity]
-            return True
-        return since is None
+        now = asyncio.get_running_loop().time()
+        if self._begun is None:
+            self._begun = now
+        if now - self._changed.get(entity, self._begun) < SETTLES_S:
+            return False
+        self._changed.pop(entity, None)
+        return True
 
     async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
         """`limited` makes no difference: the cluster has room for any list."""
@@ -141,7 +146,7 @@ def presumed(found: Configs | KafkaError, known: Remembered | None) -> Configs |
         if isinstance(memory, BrokerMemory):
             sides = (LEADER_RATE, memory.leader), (FOLLOWER_RATE, memory.follower)
             rates |= {name: one.set for name, one in sides if one is not None and not one.left}
-    return rates or found
+    return rates if isinstance(before, BrokerMemory) else found
 
 
 def _named(entity: Entity) -> str:

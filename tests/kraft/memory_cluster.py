@@ -9,7 +9,12 @@ from kafka_reassign_rpc.client import traffic
 from kafka_reassign_rpc.client.config_calls import SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
-from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut
+from kafka_reassign_rpc.core.kafka_errors import (
+    BrokerNotAvailable,
+    KafkaError,
+    RequestTimedOut,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -49,6 +54,9 @@ class MemoryCluster:
         self.left_out: dict[int, int] = {}
         self.offline: dict[TopicPartition, tuple[int, ...]] = {}
         self.has_controllers = False
+        self.unanswered: set[Entity] = set()
+        self.denied: set[Entity] = set()
+        """Whose configs are not told: no answer comes, or that there is no such topic."""
         """They change configs of dead brokers."""
         self.looks = self.looks_at_all = 0
         self.bytes_of_all = 0
@@ -112,7 +120,10 @@ class MemoryCluster:
         live = {DEFAULT, *map(str, self.brokers)}
         dead = {one for one in entities if one.kind == BROKERS and one.name not in live}
         of_dead = BrokerNotAvailable() if self.has_controllers else KafkaError("it is down")
-        return {one: of_dead if one in dead else dict(self.of_configs.get(one, {})) for one in entities}
+        told: dict[Entity, Mapping[str, str] | KafkaError]
+        told = {one: of_dead if one in dead else dict(self.of_configs.get(one, {})) for one in entities}
+        told |= {one: RequestTimedOut() for one in entities if one in self.unanswered}
+        return told | {one: UnknownTopicOrPartition() for one in entities if one in self.denied}
 
     async def change_configs(self, changes: Mapping[Entity, Values]) -> dict[Entity, KafkaError | None]:
         self.before_change()

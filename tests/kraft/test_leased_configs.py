@@ -6,9 +6,11 @@ from itertools import count
 
 import pytest
 
+from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.throttling.leased_configs import (
@@ -24,7 +26,7 @@ from kafka_reassign_rpc.kraft import leased_configs
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
-from tests.kraft.test_term import NAME, Here
+from tests.kraft.test_term import NAME, OTHER, Here
 from tests.waiting import eventually
 
 BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
@@ -264,3 +266,63 @@ async def test_236_11_and_kr_7_without_controllers_the_rate_of_a_broker_that_has
     (stored,) = await store.configs.read([BROKER])
     assert stored.problem == "the configs of broker 1 cannot be read: it is down"
     assert stored.memory == BrokerMemory(RateMemory("5", lease=5, lifts=True), RateMemory("5", lease=5, lifts=True))
+
+
+async def test_236_11_a_throttle_asked_for_again_while_its_configs_cannot_be_read_is_set_once_they_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leased_configs, "SETTLES_S", 0.0)
+    monkeypatch.setattr(throttle_leases, "AGAIN_S", 0.01)
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        for times in (1, 2):
+            del here.cluster.of_configs[TOPIC][LEADER_REPLICAS]
+            loop.throttle_leases.everything()
+            await eventually(lambda: len(removed(here)) == times)  # noqa: B023
+        assert LEADER_REPLICAS not in here.cluster.of_configs[TOPIC]
+        here.cluster.unanswered = {TOPIC}
+        await loop.submit(ChangeLeaseRates(None, 1_000, CONTROLLER))
+        here.cluster.unanswered = set()
+        await eventually(lambda: LEADER_REPLICAS in here.cluster.of_configs[TOPIC])
+
+
+async def test_236_11_of_a_topic_that_was_deleted_nothing_is_remembered_and_no_throttle_stays() -> None:
+    here = Here()
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: TOPIC in here.log.replayed().memories)
+        here.cluster.partitions.clear()
+        here.cluster.denied = {TOPIC}
+        await eventually(lambda: "t" not in loop.cluster.topics)
+        await eventually(lambda: TOPIC not in here.log.replayed().memories)
+    assert not here.named(catalogue.THROTTLE_STAYS)
+
+
+async def test_236_11_what_a_broker_tells_at_the_begin_of_a_term_does_not_count_as_removed_by_others() -> None:
+    cluster, log = MemoryCluster({}, (1,)), MemoryLog()
+    await lease(elected(log, cluster).store, 5)
+    (stored,) = await elected(log, cluster).store.configs.read([BROKER])
+    assert not stored.is_settled, "the broker may lag behind the server that led before"
+
+
+async def test_fg_4_the_command_for_removed_throttles_of_moves_that_only_wait_has_their_rate_and_never_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rate of 0 would end all leases."""
+    monkeypatch.setattr(leased_configs, "SETTLES_S", 0.0)
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=1)) as loop:
+        await here.ask(OTHER, (3, 1))
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.of_configs.get(TOPIC))
+        assert here.cluster.partitions[NAME].at.is_moving is False
+        for _ in range(2):
+            here.cluster.of_configs[TOPIC] = {}
+            before = len(removed(here))
+            loop.throttle_leases.everything()
+            await eventually(lambda: len(removed(here)) > before)  # noqa: B023
+        assert str(removed(here)[-1][1]).endswith(sets_again(1_000, "t"))
+        assert [one.rate for one in loop.throttle_leases.removed] == [1_000]
+    assert sets_again(0) == ""

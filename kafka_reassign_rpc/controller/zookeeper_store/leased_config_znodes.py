@@ -110,7 +110,7 @@ def _nothing(entity: Entity) -> TopicMemory | BrokerMemory:
 
 def transactions_of(write: ConfigWrite) -> list[list[Op]]:
     """Several, where config and memory are too long for one."""
-    entity, configs, memory, _, version, _, _ = write.stored
+    entity, configs, memory, _, version, *_ = write.stored
     assert isinstance(version, tuple)
     of_config, of_memory = version
     ops: list[Op] = []

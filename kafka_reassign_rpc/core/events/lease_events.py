@@ -38,10 +38,9 @@ def events_of_topic(topic: str, known: TopicMemory, after: TopicMemory, rate: in
 
 
 def _left(what: str, rate: int, topic: str | None = None) -> str:
-    return (
-        f"somebody else has removed {what} again: moves go on without it until it is set again:"
-        f" {sets_again(rate, topic)}"
-    )
+    again = sets_again(rate, topic)
+    text = f"somebody else has removed {what} again: moves go on without it until it is set again"
+    return f"{text}: {again}" if again else text
 
 
 def events_of_broker(broker: int, current: Configs, known: BrokerMemory, after: BrokerAfter) -> Iterator[Event]:

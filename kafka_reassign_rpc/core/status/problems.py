@@ -222,11 +222,12 @@ def _removed(removed: Collection[Removed], *, full: bool) -> Iterator[StatusProb
     shown = [str(one) for one in removed if full or one.topic is None]
     hidden = len(removed) - len(shown)
     others = [counted(hidden, "topic")] if hidden else []
-    again = sets_again(min(one.rate for one in removed))  # for all moves: never more than was asked for
+    lowest = min((one.rate for one in removed if one.rate > 0), default=0)  # for all moves: not more than was asked for
+    again = sets_again(lowest)
     text = (
         f"Moves go on without throttles that somebody else has removed again:"
-        f" {first_of([*shown, *others], NAMED, between='; ')}. This sets them again: {again}"
-    )
+        f" {first_of([*shown, *others], NAMED, between='; ')}."
+    ) + (f" This sets them again: {again}" if again else "")
     yield StatusProblem("removed_throttles", "warn", text, None)
 
 

@@ -30,7 +30,9 @@ class Removed(NamedTuple):
 
 
 def sets_again(rate: int, topic: str | None = None) -> str:
-    """The command."""
+    """The command; "" where no rate is known: one of 0 would end the leases."""
+    if rate <= 0:
+        return ""
     return command("kafka-reassign throttle", f"{rate}B", *(() if topic is None else ("--topics", topic)))
 
 
