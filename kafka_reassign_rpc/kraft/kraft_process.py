@@ -283,6 +283,7 @@ class KRaftProcess(HasParts):
         """Raises LogLost, LogRefused."""
         self._claimed = claimed = ClaimedLog(self._log, str(self._name), self._config.lead_s)
         record = partial(self._recorder.record, term.claim_offset)
+        self._upstream_cluster.forget_configs()
         self._term = KRaftTerm(
             Claimed(claimed, self._standby.intents, term.claim_offset),
             self._upstream_cluster,

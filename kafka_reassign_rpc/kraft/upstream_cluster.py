@@ -63,6 +63,8 @@ class UpstreamCluster:
         """Configs of brokers as they were told last, or changed since."""
         self._changed_at: dict[Entity, float] = {}
         """When those of a broker were changed here, by the loop's clock."""
+        self._counts_from = float("-inf")
+        """Answers to what was asked before are of a former term."""
         self._stay: dict[Entity, _Stays] = {}
         self.cluster_id = ""
         self.brokers: Mapping[int, Broker] = {}
@@ -81,6 +83,11 @@ class UpstreamCluster:
         if reads_all:
             self._configs_at = now
         return look
+
+    def forget_configs(self) -> None:
+        """Other servers may have changed them since: what was told in a former term does not count."""
+        self._told, self._changed_at, self._stay = {}, {}, {}
+        self._configs_at, self._counts_from = float("-inf"), asyncio.get_running_loop().time()
 
     def _learn(self, look: Look) -> None:
         self._all_topics, self._brokers = list(look.topics), list(look.brokers)
@@ -160,7 +167,7 @@ class UpstreamCluster:
         """For a moment after a change a broker may tell what was before; if it dies then, that must not count as a
         change by others.
         """
-        if asked_at >= self._changed_at.get(broker, float("-inf")) + SETTLES_S:
+        if asked_at >= max(self._counts_from, self._changed_at.get(broker, float("-inf")) + SETTLES_S):
             self._told[broker] = configs
 
     def _is_dead(self, entity: Entity) -> bool:

@@ -8,10 +8,12 @@ from kafka_reassign_rpc.client.config_calls import BROKER, Config, Resource, Val
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.controller.store import Entity
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S
+from kafka_reassign_rpc.kraft.intents import Remembered
+from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S, presumed
 from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 
@@ -31,8 +33,10 @@ class Scripted:
         self.brokers: Mapping[int, RegisteredBroker] = BOTH
         self.answer: list[Config] = []
         self.asked_at = 0.0
+        self.wanted: list[Wanted] = []
 
-    async def look(self, _: Wanted) -> Seen:
+    async def look(self, wanted: Wanted) -> Seen:
+        self.wanted.append(wanted)
         configs, asked_at = {OF_DYING: self.answer}, {OF_DYING: self.asked_at}
         return Seen(1.0, 1.1, moves={}, brokers=self.brokers, topics={}, configs=configs, asked_at=asked_at)
 
@@ -80,3 +84,24 @@ async def test_kr_7_what_others_have_changed_later_counts_although_the_broker_ha
     script.brokers = ALONE
     await cluster.look([])
     assert await cluster.configs([DYING]) == {DYING: {}}
+
+
+async def test_kr_7_what_was_told_in_a_former_term_does_not_count_in_the_next_one() -> None:
+    """In between another server led, which may have set rates. Else these would pass for removed by others, and stay
+    once the broker is back."""
+    cluster, script, now = begun()
+    script.asked_at = now
+    await cluster.look([])
+    assert await cluster.configs([DYING]) == {DYING: {}}
+    cluster.forget_configs()
+    script.brokers = ALONE
+    await cluster.look([])  # with an answer to what was asked in the former term
+    assert isinstance((await cluster.configs([DYING]))[DYING], BrokerNotAvailable)
+
+
+def test_kr_7_a_dead_broker_whose_rates_others_have_removed_again_has_none() -> None:
+    down = BrokerNotAvailable("down")
+    left, ours = RateMemory("1000", None, 1000, again=True, left=True), RateMemory("1000", None, 1000)
+    assert presumed(down, Remembered(BrokerMemory(left, left))) == {}
+    assert presumed(down, Remembered(BrokerMemory(ours, left))) == {LEADER_RATE: "1000"}
+    assert presumed(down, None) is down
