@@ -54,7 +54,7 @@ class MergedEvents:
         controller, nodes = running_servers(self._client)
         now = self._clock()
         logs = (self._wanted(server, self._events(server, nodes[server], controller), now) for server in nodes)
-        for _, event in heapq.merge(*logs, key=_time):
+        for _, event in heapq.merge(*logs, key=time_of):
             yield event
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class MergedEvents:
 
     def _wanted(self, server: int, events: Iterable[Event], now: int) -> Iterator[Recorded]:
         since, is_new = self._since, self._is_past and server in self._read
-        for recorded, event in _recorded(self._clocks.setdefault(server, LogClock()), events, now):
+        for recorded, event in with_times(self._clocks.setdefault(server, LogClock()), events, now):
             if since is None or is_new or max(recorded, event["at"]) >= since:
                 yield recorded, event
 
@@ -106,7 +106,7 @@ def newest_events(client: ReassignmentClient, connect: Connect, say: Say, most: 
                     raise
                 say(_missing(server, node, error))
     now = time.time_ns() // 1_000_000
-    return [event for _, event in heapq.merge(*(_recorded(LogClock(), log, now) for log in found), key=_time)]
+    return [event for _, event in heapq.merge(*(with_times(LogClock(), log, now) for log in found), key=time_of)]
 
 
 def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
@@ -122,12 +122,12 @@ def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
     return found
 
 
-def _recorded(clock: LogClock, log: Iterable[Event], now: int) -> Iterator[Recorded]:
+def with_times(clock: LogClock, log: Iterable[Event], now: int) -> Iterator[Recorded]:
     """An unknown time counts as the earliest."""
     for event in log:
         yield clock.recorded_at(event["at"], now) or 0, event
 
 
-def _time(recorded: Recorded) -> tuple[int, int, int, int]:
+def time_of(recorded: Recorded) -> tuple[int, int, int, int]:
     at, event = recorded
-    return at, event["at"], event["server"], event["seq"]
+    return at, event["at"], -1 if event["server"] is None else event["server"], event["seq"]

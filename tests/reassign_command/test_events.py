@@ -1,5 +1,6 @@
 """`kafka-reassign events`: those of all running servers, by time, and the options that leave some out."""
 
+import heapq
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,14 @@ import pytest
 from kafka_reassign_rpc.client import ClusterNode, Event, EventPage, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.core.events.event_lines import LogClock
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
-from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
+from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents, time_of, with_times
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -309,3 +311,10 @@ async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_re
             ):
                 nothing = await kafka_reassign("--bootstrap-server", standby.bootstrap, "events", *named)
                 assert (nothing.code, nothing.lines) == (1, [f"No such event is recorded{hint}."])
+
+
+def test_kr_1_events_whose_server_is_not_known_are_merged_with_those_of_the_same_moment() -> None:
+    """`watch` had the event log directory of a server before."""
+    logs = ([event(1001, 1, NOW)], [{**event(1, 1, NOW), "server": None}])
+    merged = heapq.merge(*(with_times(LogClock(), log, NOW) for log in logs), key=time_of)
+    assert [one["server"] for _, one in merged] == [None, 1001]
