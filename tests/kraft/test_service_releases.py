@@ -144,6 +144,7 @@ async def test_kr_7_and_kr_10_throttles_of_a_broker_that_is_down_are_set_and_tak
     async with client_of(server) as client:
         assert await client.cancel_partition_reassignments([during]) == {during: None}
     await eventually(lambda: _of_lost(service, catalogue.THROTTLE_RESTORED) == 2)
+    await eventually(lambda: service.named(catalogue.MOVE_CANCELLED)[during] == 1)
     assert await _rates(service, LOST) == set()
     assert await service.throttles(second) == []
 

@@ -555,7 +555,7 @@ async def test_kr_5_the_log_command_prints_what_counts_and_what_does_not(
     lines = (await printed()).splitlines()
     assert lines[0].split() == ["OFFSET", "TERM", "TIME", "KIND", "PAYLOAD"]
     assert [line.split()[0] for line in lines[1:4]] == ["0", "1", "1"]
-    assert 'claim       {"server":"server-1","previous":-1}' in lines[1]
+    assert 'claim       {"server":"server-1","previous":-1,"page":""}' in lines[1]
     assert 'commit 1/2  {"move":1}' in lines[2]
     assert lines[3].endswith("… (900 bytes)")
     assert lines[-1].endswith("left out    no record of this log")
