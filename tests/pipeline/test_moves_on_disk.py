@@ -1,12 +1,15 @@
 """Moves of many tasks come in the order that they would have in one table."""
 
 import random
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.move_history import moves_on_disk
 from kafka_reassign_rpc.pipeline.move_history.history_chunk import MOVES
 from kafka_reassign_rpc.pipeline.move_history.moves_on_disk import MovesOnDisk
@@ -63,3 +66,15 @@ def test_dp_5_moves_of_many_tasks_have_one_order(table: str, parts: int, monkeyp
     keys = [(name.lstrip("-"), "descending" if name[0] == "-" else "ascending") for name in (*order, *MOVE)]
     assert read == again == list(rows_of(chosen.sort_by(keys).select(NAMES)))
     assert len(found) == len(read) > 50
+
+
+def test_dp_5_a_temporary_folder_that_takes_no_more_is_named_with_the_variable_that_names_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with MovesOnDisk(MOVES) as moves:
+        [folder] = tmp_path.iterdir()
+        folder.rmdir()  # as cleaners of /tmp do
+        with pytest.raises(JobFailed, match=f"{folder}/part-0.arrow cannot be written: .*TMPDIR"):
+            moves.add(pa.Table.from_pylist(some_moves(random.Random(1), 3), schema=MOVES))
+        folder.mkdir()

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.reports.result_tables import SortedRows
 
 _HELD_ROWS = 20_000
@@ -29,14 +30,18 @@ class MovesOnDisk:
         self._parts: list[pa.Table] = []
 
     def add(self, moves: pa.Table) -> None:
+        """Raises JobFailed where the temporary folder is full or gone."""
         if not len(moves):
             return
         stalled = pc.fill_null(pc.equal(moves["outcome"], "stalled"), False)
         for flags in (pc.is_valid(moves["started"]), stalled):
             moves = moves.append_column(self._schema.field(moves.num_columns), flags.cast(pa.int8()))
         path = str(Path(self._directory.name) / f"part-{len(self._parts)}.arrow")
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, self._schema) as writer:
-            writer.write_table(moves.combine_chunks())
+        try:
+            with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, self._schema) as writer:
+                writer.write_table(moves.combine_chunks())
+        except OSError as error:  # of which PyArrow does not always name the file
+            raise JobFailed(f"{path} cannot be written: {error}. TMPDIR names another folder for it") from None
         self._parts.append(pa.ipc.open_file(pa.memory_map(path)).read_all())
 
     def columns(self, *names: str) -> pa.Table:
