@@ -38,7 +38,7 @@ async def test_dh_5_the_night_begins_and_ends_on_a_fleet_and_a_server_that_comes
             await world.settings({WINDOWS: NIGHT + " " * hour})
 
         await turn_to(12)
-        await eventually(lambda: shows(world.metrics_address, window_open=1, window_rate_bytes_per_second=3_000))
+        await eventually(lambda: shows(world.metrics_address, window_open=0, window_rate_bytes_per_second=3_000))
         assert (await world.alter({("t", 0): (1, 3)}, throttle=9_000)) == {("t", 0): (0, None)}
         assert await world.waits(("t", 0))
         await world.stop_server()
