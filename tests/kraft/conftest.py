@@ -13,11 +13,8 @@ def stock_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockClu
     """Its nodes are bound to no event loop. The variable KAFKA_RELEASE names another release. It ends before the tests
     of another room: a node that idles costs a second of CPU in half a minute."""
     made = StockCluster(tmp_path_factory.mktemp("kraft"), os.environ.get("KAFKA_RELEASE", VERSION))
-    try:
-        made.start()
+    with made.running():
         yield made
-    finally:
-        made.stop()
 
 
 @pytest_asyncio.fixture

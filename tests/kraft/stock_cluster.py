@@ -2,9 +2,10 @@
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
@@ -72,6 +73,14 @@ class StockCluster:
             node.properties["advertised.listeners"] += "".join(
                 f",{name}://127.0.0.1:{port}" for name, port in advertised.items()
             )
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        try:
+            self.start()
+            yield self
+        finally:
+            self.stop()
 
     def start(self) -> None:
         """Blocks."""

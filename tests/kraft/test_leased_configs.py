@@ -1,7 +1,8 @@
 """Configs of throttle leases at a cluster without compare-and-set, and their memory in the log: a crash between any two
 steps, a lost answer, somebody else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -41,17 +42,20 @@ async def lease(store: KRaftStore, rate: int) -> None:
     await store.configs.write([ConfigWrite(stored, after.configs, after.memory)])
 
 
+async def leased_until_a_crash(log: MemoryLog, cluster: MemoryCluster, rates: Sequence[int], lives: int) -> None:
+    """By a server that makes so many records durable."""
+    first = elected(log, cluster)
+    first.writer.lives = lives
+    with suppress(ControllerMoved):
+        for rate in rates:
+            await lease(first.store, rate)
+
+
 async def test_236_11_after_a_crash_at_any_step_the_former_values_come_back() -> None:
     for begun_with, lives in ((rates, lives) for rates in ([5], [5, 6], [5, -1]) for lives in range(1, 7)):
         cluster, log = MemoryCluster({}, (1,)), MemoryLog()
         cluster.of_configs[BROKER] = dict(FORMER)
-        first = elected(log, cluster)
-        first.writer.lives = lives
-        try:
-            for rate in begun_with:
-                await lease(first.store, rate)
-        except ControllerMoved:
-            pass
+        await leased_until_a_crash(log, cluster, begun_with, lives)
         second = elected(log, cluster).store
         for entity in await second.configs.remembered():
             assert entity == BROKER
@@ -243,13 +247,7 @@ async def test_236_11_and_kr_7_the_rate_of_a_broker_that_has_died_is_taken_back_
     """Whenever the server dies that has set it: the next one has never been told the configs of that broker."""
     for begun_with, lives in ((rates, lives) for rates in ([5], [5, 6], [5, -1]) for lives in range(1, 7)):
         cluster, log = MemoryCluster({}, (1,)), MemoryLog()
-        first = elected(log, cluster)
-        first.writer.lives = lives
-        try:
-            for rate in begun_with:
-                await lease(first.store, rate)
-        except ControllerMoved:
-            pass
+        await leased_until_a_crash(log, cluster, begun_with, lives)
         cluster.brokers, cluster.has_controllers = {}, True
         second = elected(log, cluster).store
         for _ in await second.configs.remembered():

@@ -389,7 +389,7 @@ async def test_kr_9_a_client_of_ours_that_lives_on_holds_to_the_server_whichever
     async with AsyncReassignmentClient(
         bootstrap_servers=server.ready_value("bootstrap"), metadata_max_age_ms=0
     ) as client:
-        for _ in range(20):  # each asks for the nodes anew, and any of them
+        for _ in range(20):  # each asks for the nodes again, and any of them
             assert {*await client.describe_broker_configs(BROKERS)} == {*BROKERS}
             await client.describe_cluster()
             assert await client.can_compare_replicas()

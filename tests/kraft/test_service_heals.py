@@ -35,11 +35,8 @@ def large_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockClu
     for one in made.nodes.values():
         one.properties["transaction.state.log.num.partitions"] = "1"
     made.nodes[4].properties["log.dirs"] = ",".join(str(folder / name) for name in ("a", "b"))
-    try:
-        made.start()
+    with made.running():
         yield made
-    finally:
-        made.stop()
 
 
 @pytest_asyncio.fixture

@@ -36,11 +36,8 @@ pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]
 def of_release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
     require(request.param)
     made = StockCluster(tmp_path_factory.mktemp("kraft"), request.param, (*BROKERS, FOURTH))
-    try:
-        made.start()
+    with made.running():
         yield made
-    finally:
-        made.stop()
 
 
 @pytest_asyncio.fixture
