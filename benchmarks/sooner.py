@@ -16,11 +16,10 @@ from typing import NamedTuple
 from benchmarks import carried_out
 from benchmarks.tables import show
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batches

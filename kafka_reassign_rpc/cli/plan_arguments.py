@@ -206,7 +206,7 @@ def _add_soft_goals(parser: argparse.ArgumentParser, flags: tuple[str, ...], opt
 
 
 def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...], options: "PlanOptions") -> None:
-    from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+    from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
 
     batches = BatchLimits()
     limits = parser.add_argument_group("limits")
@@ -272,9 +272,8 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
-    from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+    from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind, PlanOptions
     from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-    from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
     kind = GoalKind(arguments.goal)
     topics = None if arguments.topics == ALL else arguments.topics

@@ -42,9 +42,9 @@ examples:   kafka-reassign-rpc plan disks --snapshot snapshots/monday --out plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from kafka_reassign_rpc.pipeline.disks.disk_plan import BANDWIDTH, DiskRequest
+    from kafka_reassign_rpc.planner.disks.disk_values import DiskGoal, DiskLimits
 
-    usual, so = DiskRequest(), "(default: %(default)s)"
+    usual, limits, so = DiskGoal(), DiskLimits(), "(default: %(default)s)"
     for flag, metavar, text in (
         ("--snapshot", "DIR", "a snapshot that `export` wrote"),
         ("--out", "DIR", "the directory of the plan; it must be new or empty"),
@@ -69,9 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--exclude-topics", None, "a,b", "not these topics; patterns as of --topics"),
         ("--headroom", usual.headroom, "SHARE", f"the part of each disk that the plan leaves free {so}"),
         ("--max-bytes", None, "BYTES", "copy at most this many bytes on each broker (default: no limit)"),
-        ("--max-moves-per-broker", usual.moves_per_broker, "N", f"the most moves of a broker at a time {so}"),
-        ("--max-moves-per-batch", usual.moves_per_batch, "N", f"the most moves of a batch file {so}"),
-        ("--bandwidth", BANDWIDTH, "BYTES/S", f"bytes per second that a broker copies between its disks {so}"),
+        ("--max-moves-per-broker", limits.moves_per_broker, "N", f"the most moves of a broker at a time {so}"),
+        ("--max-moves-per-batch", limits.moves_per_batch, "N", f"the most moves of a batch file {so}"),
+        ("--bandwidth", limits.bandwidth, "BYTES/S", f"bytes per second that a broker copies between its disks {so}"),
         ("--throttle", None, "BYTES/S", "the throttle with which the plan will be submitted, to estimate its duration "
          "(default: none)"),
     ):  # fmt: skip

@@ -2,7 +2,7 @@
 it on Spark, self-healing in the controller (docs/decisions/0006).
 
 goals_and_options.py     what a caller asks for, with the defaults (`PlanOptions`): tolerance, headroom, locality
-                         (whether copies stay in their rack), weights
+                         (whether copies stay in their rack), weights; of batches (`BatchLimits`)
 network_limits.py        what brokers can send and receive (BANDWIDTH by default)
 goal_check.py            whether a goal makes sense
 ineffective_weights.py   weights that change nothing

@@ -166,3 +166,16 @@ class PlanOptions(msgspec.Struct, frozen=True):
     broker_max: BrokerLimits = {}
     locality: bool = False
     effort: Effort = Effort.FULL
+
+
+class BatchLimits(msgspec.Struct, frozen=True):
+    """Of one batch, -1 for none. A move larger than a limit on bytes gets its own batch.
+
+    moves_per_broker, bytes_per_broker    as a receiver and as a sender
+    moves_per_batch                       also counts moves that copy nothing
+    """
+
+    moves_per_broker: int = 10
+    bytes_per_broker: int = -1
+    bytes_per_batch: int = -1
+    moves_per_batch: int = 1000

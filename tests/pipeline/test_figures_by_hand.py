@@ -31,10 +31,9 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from tests.planner.clusters import partition, topic
 from tests.planner.column_plans import make_plan
 

@@ -23,10 +23,9 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
-from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from tests.planner.clusters import brokers, partition, random_cluster, topic
 from tests.planner.column_plans import make_plan
 

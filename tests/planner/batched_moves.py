@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 
 
 def batched(moves: Iterable[PlannedMove], network: NetworkLimits) -> CopyTable:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 
 NETWORK = NetworkLimits(100)
 

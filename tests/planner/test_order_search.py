@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling import order_search, plan_estimate
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, simulate

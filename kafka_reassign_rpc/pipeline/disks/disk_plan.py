@@ -4,15 +4,11 @@ import msgspec
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import AtLeastOne, read_summary_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.disks.disk_values import DiskGoal
+from kafka_reassign_rpc.planner.disks.disk_values import DiskGoal, DiskLimits
 
 DISKS = "disks"
 """The `kind` of such a plan."""
 VERSION = 1
-
-
-BANDWIDTH = 100_000_000
-"""Bytes/s that a broker copies between its log dirs, where a caller says nothing."""
 
 
 class DiskRequest(msgspec.Struct, frozen=True):
@@ -27,8 +23,8 @@ class DiskRequest(msgspec.Struct, frozen=True):
     tolerance: float = DiskGoal().tolerance
     headroom: float = DiskGoal().headroom
     max_bytes: int = -1
-    moves_per_broker: AtLeastOne = 5
-    moves_per_batch: AtLeastOne = 1000
+    moves_per_broker: AtLeastOne = DiskLimits().moves_per_broker
+    moves_per_batch: AtLeastOne = DiskLimits().moves_per_batch
 
 
 class DirFigures(msgspec.Struct, frozen=True):

@@ -5,7 +5,6 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.disks.disk_plan import (
-    BANDWIDTH,
     DISKS,
     BrokerDiskFigures,
     DirFigures,
@@ -23,7 +22,7 @@ from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import size_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.disks.disk_moves import plan_disks
-from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskGoal, DiskPlan
+from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskGoal, DiskLimits, DiskPlan
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 
@@ -36,7 +35,7 @@ class DiskJob(NamedTuple):
     snapshot: StorePath
     out: StorePath
     requested: DiskRequest
-    bandwidth: int = BANDWIDTH
+    bandwidth: int = DiskLimits().bandwidth
     throttle: int | None = None
 
     @property

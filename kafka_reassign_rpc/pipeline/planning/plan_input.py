@@ -14,9 +14,8 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.support.counted import those
 
 EVERY_BROKER = -1

@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
-from kafka_reassign_rpc.planner.goals_and_options import GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, GoalWeights, PlanOptions
 from kafka_reassign_rpc.support.counted import agreeing, first_of, those
 
 _MOST_NAMED = 10

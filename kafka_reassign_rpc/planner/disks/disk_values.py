@@ -55,6 +55,17 @@ class DiskGoal(NamedTuple):
     arriving: int = 0
 
 
+class DiskLimits(NamedTuple):
+    """What holds where a caller says nothing.
+
+    bandwidth   bytes/s that a broker copies between its log dirs
+    """
+
+    moves_per_broker: int = 5
+    moves_per_batch: int = 1000
+    bandwidth: int = 100_000_000
+
+
 class BrokerDisks(NamedTuple):
     """`copying`: by log dir, bytes that running copies between log dirs have yet to bring."""
 

@@ -2,7 +2,7 @@
 
 start_order.py         priorities; the order of a repair
 queue_order.py         the order of a plan
-move_batching.py       batches within limits (`BatchLimits`, with the defaults)
+move_batching.py       batches within limits (`BatchLimits` of goals_and_options.py)
 copy_table.py          the copies of moves, and their least time
 fair_rates.py          how copies share the network
 plan_simulation.py     carries out moves in virtual time: how long they take, what brokers send and receive

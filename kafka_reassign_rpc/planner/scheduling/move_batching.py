@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Link, PlannedMove, bytes_by_link
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
@@ -23,19 +24,6 @@ _OPEN_BATCHES = 32
 _ROW_MORE = (0, 1), (0, 0)
 _Linked = tuple[PlannedMove, dict[Link, int]]
 """A move with its `bytes_by_link`."""
-
-
-class BatchLimits(msgspec.Struct, frozen=True):
-    """Of one batch, -1 for none. A move larger than a limit on bytes gets its own batch.
-
-    moves_per_broker, bytes_per_broker    as a receiver and as a sender
-    moves_per_batch                       also counts moves that copy nothing
-    """
-
-    moves_per_broker: int = 10
-    bytes_per_broker: int = -1
-    bytes_per_batch: int = -1
-    moves_per_batch: int = 1000
 
 
 class MoveBatch(msgspec.Struct):

@@ -11,10 +11,11 @@ from itertools import chain, islice
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
+from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
 
