@@ -59,8 +59,8 @@ class EventCursor:
         ended = not page.events
         self._server, self.seq = page.server, page.next_seq
         found = [event for event in page.events if self._is_new(event["epoch"])]
-        epochs = [event["epoch"] for event in found if event["epoch"] is not None]
-        self._epoch = max([*epochs, *([] if self._epoch is None else [self._epoch])], default=None)
+        epochs = (self._epoch, *(event["epoch"] for event in found))
+        self._epoch = max((one for one in epochs if one is not None), default=None)
         return None if ended else found
 
     def _is_new(self, epoch: int | None) -> bool:

@@ -99,7 +99,7 @@ class ThrottleLeases:
         self._unreadable: dict[Entity, tuple[str, int]] = {}
         """Why the configs of these could not be read, and how many times in a row it was that."""
         self._asked: set[Entity] = set()
-        """Of the unreadable ones, those whose throttles were asked for anew."""
+        """Of the unreadable ones, those whose throttles were asked for again."""
         self._again_at = 0.0
         """When the refused ones are tried again, in the time of the event loop."""
         self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)

@@ -90,7 +90,7 @@ class CallersWaiting:
                 self._answer(name, error)
 
     def _waits_for(self, name: TopicPartition, record: MoveRecord) -> bool:
-        """Not what has come in its place: the cluster has yet to be told of that."""
+        """Not what has come in its place: the cluster has not been asked for that yet."""
         known = self._waiting.get(name)
         return known is not None and known.record == record
 

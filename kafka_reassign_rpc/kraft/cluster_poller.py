@@ -1,8 +1,8 @@
 """Looks at the cluster from time to time, more often while something moves, and has the loop decide what that means.
 
-Looks have the budget of `watch` in requests and bytes (`client.pace`): those at large topics, and those at everything
-in a large cluster, come less often. How long an answer takes does not count: on a busy cluster the end of moves, which
-others wait for, has to be seen, too.
+Looks have the budget of `watch` in requests and bytes (`client.polling_pace`): those at large topics, and those at
+everything in a large cluster, come less often. How long an answer takes does not count: on a busy cluster the end of
+moves, which others wait for, has to be seen, too.
 """
 
 import asyncio

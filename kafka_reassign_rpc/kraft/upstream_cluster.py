@@ -154,7 +154,7 @@ class UpstreamCluster:
         return await self._upstream.alter(targets, heard)
 
     async def configs(self, entities: Sequence[Entity]) -> Mapping[Entity, Mapping[str, str] | KafkaError]:
-        dead = [one for one in entities if self._is_dead(one)]
+        dead = {one for one in entities if self._is_dead(one)}
         asked_at = asyncio.get_running_loop().time()
         found = await self._upstream.configs(_resource(one) for one in entities if one not in dead)
         told = {_entity(one): some if isinstance(some, KafkaError) else _values(some) for one, some in found.items()}

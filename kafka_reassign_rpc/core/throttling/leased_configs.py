@@ -14,7 +14,7 @@ removes entries of ours           they are put back once: the moves still need t
 sets another rate                 it stays until the leases on the broker change, and again after them
 removes the rate                  it is put back once while leases exist, and not after them. Removed again, it is left
 
-What is left stays away until it is asked for anew: by a request for the rate, or by a new lease there. A rate comes
+What is left stays away until it is asked for again: by a request for the rate, or by a new lease there. A rate comes
 back too when the leases on the broker change.
 """
 
@@ -117,8 +117,8 @@ def topic_after(
     asked: Collection[str] = (),
     is_settled: bool = True,
 ) -> TopicAfter:
-    """`asked`: entries of both lists that are asked for anew. What is missing while the configs are not settled may not
-    be there yet, and does not count as removed.
+    """`asked`: entries of both lists that are asked for again. What is missing while the configs are not settled may
+    not be there yet, and does not count as removed.
     """
     after = dict(configs)
     leader = _list_after(after, LEADER_REPLICAS, memory.leader, leaders, asked, is_settled)

@@ -134,5 +134,6 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         raise BadInput(f"event {event.get('seq')} of server {event.get('server')}: {error}") from None
     more = {key: value for key, value in event.items() if key not in _KnownFields.__struct_fields__}
     text = msgspec.json.encode(more).decode() if more else None
-    row = {name: text if name == "more" else getattr(known, name) for name in EVENTS.names}
-    return tuple(-1 if value is None and name in {"epoch", "server"} else value for name, value in row.items())
+    epoch, server = (-1 if one is None else one for one in (known.epoch, known.server))
+    others = {"epoch": epoch, "server": server, "more": text}
+    return tuple(others[name] if name in others else getattr(known, name) for name in EVENTS.names)
