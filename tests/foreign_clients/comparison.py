@@ -2,9 +2,12 @@
 are the same brokers.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
+
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import Difference, compare, unexpected
@@ -31,6 +34,7 @@ async def the_same_on_both(
     """
     transcripts = {}
     for cluster in clusters:
+        await nothing_moves(cluster)  # in front of KRaft, our next look sees that the move of another test has ended
         await cluster.set_rates()  # --verify of the Java tools takes them away
         host, port = await cluster.address(2)
         name = topic + cluster.suffix
@@ -39,6 +43,11 @@ async def the_same_on_both(
         transcripts[cluster.name] = [(label, value) for label, value in found if label not in left_out]
     expected = in_front if is_in_front(clusters) else wanted
     assert not (problems := problems_with(topic, clusters, transcripts, expected)), "\n".join(problems)
+
+
+async def nothing_moves(cluster: ComparedCluster) -> None:
+    while (await cluster.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0))["topics"]:
+        await asyncio.sleep(0.05)
 
 
 def is_in_front(clusters: list[ComparedCluster]) -> bool:

@@ -25,7 +25,8 @@ async def main(bootstrap: str, topic: str, lead_s: str) -> None:
                 print("acked", number, offset, flush=True)
                 await asyncio.sleep(PAUSE_S)
         except LogError as error:
-            print(type(error).__name__, error, flush=True)
+            first = keeping.exception() if keeping.done() else None  # what the heartbeat met ends the term for commits
+            print(type(first or error).__name__, first or error, flush=True)
         finally:
             keeping.cancel()
             with contextlib.suppress(asyncio.CancelledError, LogError):
