@@ -2,6 +2,7 @@
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import one_of, text, whole
+from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes
 from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 
 GROUP = "in front of KRaft"
@@ -9,18 +10,19 @@ BOOTSTRAP_CONTROLLER = "bootstrap.controller"
 NODES = "front.nodes"
 LEAD = "state.log.lead.ms"
 IMPORT = "import"
-BESIDE, PORTS = "beside", "ports"
 
 FRONT_SETTINGS: tuple[Setting, ...] = (
     Setting(
         NODES,
-        one_of(BESIDE, PORTS),
-        BESIDE,
+        one_of(*FrontNodes),
+        FrontNodes.BESIDE.value,
         "How clients see the brokers. beside: this server is one node more, and the controller; tools that do their"
         " work and end need no more. ports: each broker has a port here (that of listeners + 1 + its id), so that"
-        " clients which live on stay, too.",
+        " clients which live on stay, too. names: the same by a name for each broker, broker-ID.HOST, where HOST is the"
+        " advertised one: all at the port of the listener, which needs TLS and a certificate for these names, such as"
+        " *.HOST.",
         group=GROUP,
-        metavar="beside|ports",
+        metavar="|".join(FrontNodes),
     ),
     Setting(
         BOOTSTRAP_CONTROLLER,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.cli import demo_topics
-from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, IMPORT, LEAD, NODES, PORTS
+from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, IMPORT, LEAD, NODES
 from kafka_reassign_rpc.cli.kraft_access import patient_properties, reached_by, warn
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
@@ -18,15 +18,15 @@ from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_kraft.kraft_cluster import EmbeddedKRaft
-from kafka_reassign_rpc.kraft.front import FrontSettings
-from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess, first_port
+from kafka_reassign_rpc.kraft.front import FrontNodes, FrontSettings
+from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import tls_context
-from kafka_reassign_rpc.support.host_port import Address, is_loopback
+from kafka_reassign_rpc.support.host_port import Address, is_ip, is_loopback
 
 CLIENT_ID = "kafka-reassign-rpc-{}"
 _OF_ZOOKEEPER = (
@@ -49,9 +49,10 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
     if len(listeners) != 1:
         raise UsageError(f"--listeners: in front of KRaft a server has one listener, not {len(listeners)}")
     own, published = listeners[0], (given["advertised.listeners"] or listeners)[0]
-    by_port = values[NODES] == PORTS
-    if by_port and (not own.port or published.port != own.port):
-        raise UsageError("--front-nodes ports: the listener needs a port, and is advertised with the same one")
+    at = Address(published.host or own.host, published.port)
+    nodes = FrontNodes(values[NODES])
+    if (wrong := _misplaced(nodes, own, at)) is not None:
+        raise UsageError(f"--front-nodes {nodes}: {wrong}")
     properties = _properties(values[COMMAND_CONFIG])
     try:
         cluster = reached_by(values[BOOTSTRAP], properties, CLIENT_ID.format(common.server_id))
@@ -60,7 +61,7 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             config = tls_config(own, security_properties(values))
             if config.client_auth is ssl.CERT_REQUIRED and not uses_sasl(own.security_protocol):
                 raise UsageError(BY_CERTIFICATE)
-            tls = tls_context(own.listener, config)
+            tls = tls_context(own.listener, config, keeps_names=nodes is FrontNodes.NAMES)
         without = {name: value for name, value in properties.items() if not name.startswith(OWN_CERTIFICATE)}
         to_brokers = client_security(without).tls
     except BadSetting as error:
@@ -72,7 +73,6 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
         )
     if (lost := lost_secrecy(own, cluster.protocol)) is not None:
         warn(lost)
-    at = Address(published.host or own.host, published.port)
     return KRaftConfig(
         upstream=cluster.configs,
         of_controllers=cluster.of_controllers(values[BOOTSTRAP_CONTROLLER]),
@@ -83,13 +83,27 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
             advertised=at,
             node_id=common.server_id,
             brokers=cluster.settings.addresses,
-            first_port=first_port(at) if by_port else None,
+            nodes=nodes,
             tls=None if to_brokers is None else to_brokers.load_client().context,
         ),
         lead_s=values[LEAD] / 1000,
         imports=None if values[IMPORT] is None else Path(values[IMPORT]),
         common=common,
     )
+
+
+def _misplaced(nodes: FrontNodes, own: Endpoint, advertised: Address) -> str | None:
+    """What keeps clients from the places of brokers."""
+    if nodes is FrontNodes.PORTS and (not own.port or advertised.port != own.port):
+        return "the listener needs a port, and is advertised with the same one"
+    if nodes is FrontNodes.NAMES and not uses_tls(own.security_protocol):
+        return f"{own.listener} speaks {own.security_protocol}, and only with TLS a client says which name it means"
+    if nodes is FrontNodes.NAMES and (not advertised.host or is_ip(advertised.host)):
+        return (
+            f"brokers are shown as broker-ID.HOST, and {advertised.host or 'no host'} cannot be HOST: name one with"
+            " --advertised-listeners, whose names below it lead here, too"
+        )
+    return None
 
 
 def lost_secrecy(own: Endpoint, of_brokers: str) -> str | None:

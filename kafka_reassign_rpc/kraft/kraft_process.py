@@ -31,8 +31,8 @@ from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft import importing, round_records
 from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.cluster_quotas import ClusterQuotas
-from kafka_reassign_rpc.kraft.front import Beside, EachByPort, Front, FrontSettings
-from kafka_reassign_rpc.kraft.front.answer_patches import Shown
+from kafka_reassign_rpc.kraft.front import Front, FrontSettings
+from kafka_reassign_rpc.kraft.front.shown_nodes import Shown, shown
 from kafka_reassign_rpc.kraft.held_requests import HeldRequests
 from kafka_reassign_rpc.kraft.importing import ToImport
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
@@ -340,10 +340,7 @@ class KRaftProcess(HasParts):
         leader = self._leader()
         if leader is None or leader == self._name:
             return None
-        if self._config.front.first_port is None:
-            return Beside(leader.id, leader.at)
-        first = first_port(leader.at)
-        return EachByPort(leader.at.host, {one: first + one for one in brokers})
+        return shown(self._config.front.nodes, leader.id, leader.at, brokers)
 
     def view(self) -> ServerView:
         term, leader = self._service.view(), self._leader()
@@ -397,8 +394,3 @@ class KRaftProcess(HasParts):
         self._recorder.record(
             epoch, [Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(ctx.requester)]
         )
-
-
-def first_port(at: Address) -> int:
-    """Where the port of broker 0 is, with `front.nodes=ports`."""
-    return at.port + 1

@@ -17,8 +17,8 @@ from typing import Protocol
 import msgspec
 
 from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, anonymous
-from kafka_reassign_rpc.security.tls.alerts import PEER
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.server_object import PEER
 from kafka_reassign_rpc.server.tls_handshakes import Handshake, HandshakeTurns
 
 log = logging.getLogger(__name__)

@@ -1,5 +1,7 @@
 """How a listener secures its connections."""
 
+from functools import partial
+
 import msgspec
 
 from kafka_reassign_rpc.security.authenticator import (
@@ -22,9 +24,9 @@ class ListenerSecurity(msgspec.Struct, frozen=True):
     authenticator: MakeAuthenticator = anonymous
 
 
-def tls_context(listener: str, config: TlsConfig) -> ReloadedContext:
-    """Reads the listener's stores. Raises BadSetting."""
-    return ReloadedContext(f"listener {listener}", config.load_server, config.files)
+def tls_context(listener: str, config: TlsConfig, *, keeps_names: bool = False) -> ReloadedContext:
+    """Reads the listener's stores. Raises BadSetting. `keeps_names`: see `TlsConfig.load_server`."""
+    return ReloadedContext(f"listener {listener}", partial(config.load_server, keeps_names=keeps_names), config.files)
 
 
 def by_certificate(config: TlsConfig) -> MakeAuthenticator:

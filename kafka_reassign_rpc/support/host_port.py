@@ -54,6 +54,15 @@ def host_ports(given: str | Iterable[str]) -> list[tuple[str, Address]]:
     return [(text.strip(), host_port(text)) for text in texts if text.strip()]
 
 
+def is_ip(host: str) -> bool:
+    """An IPv6 address is one with its brackets, too."""
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback(host: str) -> bool:
     """Whether nothing that is sent there leaves this machine."""
     try:

@@ -1,17 +1,10 @@
-"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming.
-
-`Beside` serves tools that do their work and end: our node stands beside the brokers and is the controller, to which
-clients send what concerns moves. One that lives on leaves with the first Metadata of a real broker. DescribeCluster
-stays as it is: tools take its nodes for brokers, and clear throttles on each of them.
-
-`EachByPort` holds all: each broker is shown at a port of ours, so whatever a client asks, it asks here.
-"""
+"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kafka_reassign_rpc.core.kafka_errors import UnsupportedSaslMechanism
 from kafka_reassign_rpc.kraft.front.announced import announced
+from kafka_reassign_rpc.kraft.front.shown_nodes import Beside, EachHere, Shown
 from kafka_reassign_rpc.protocol.frame_codec import (
     answer_header,
     decode_head,
@@ -31,23 +24,6 @@ from kafka_reassign_rpc.support.host_port import Address
 
 NO_ERROR = 0
 _Broker = MetadataResponse.MetadataResponseBroker
-
-
-class Beside(NamedTuple):
-    """Our node, with an id that no broker has."""
-
-    id: int
-    at: Address
-
-
-class EachByPort(NamedTuple):
-    """Brokers without a port of ours stay as they are. The id of the controller is that of a broker."""
-
-    host: str
-    ports: Mapping[int, int]
-
-
-Shown = Beside | EachByPort
 
 
 class ToldMetadata:
@@ -90,19 +66,18 @@ class ToldMetadata:
 
 
 def _placed(told: _Broker, version: int, shown: Shown) -> _Broker:
-    if isinstance(shown, Beside) or told.node_id not in shown.ports:
+    if isinstance(shown, Beside) or told.node_id not in shown.places:
         return told
-    rack = getattr(told, "rack", None)
-    return _Broker(version=version, node_id=told.node_id, host=shown.host, port=shown.ports[told.node_id], rack=rack)
+    host, port = shown.places[told.node_id]
+    return _Broker(version=version, node_id=told.node_id, host=host, port=port, rack=getattr(told, "rack", None))
 
 
 def describe_cluster(frame: bytes, version: int, shown: Shown) -> list[bytes]:
     """The answer with its length in front, in pieces. Raises RemoteProtocolError."""
     correlation_id, found = decode_response(DescribeClusterResponse, frame, version=version)
-    if isinstance(shown, EachByPort):
+    if isinstance(shown, EachHere):
         for one in found.brokers:
-            if one.broker_id in shown.ports:
-                one.host, one.port = shown.host, shown.ports[one.broker_id]
+            one.host, one.port = shown.places.get(one.broker_id, (one.host, one.port))
     return _encoded(found, ApiKey.DESCRIBE_CLUSTER, version, correlation_id)
 
 

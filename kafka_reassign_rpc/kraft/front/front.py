@@ -2,13 +2,15 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
 
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.kraft.front.answer_patches import Beside, EachByPort, Shown
 from kafka_reassign_rpc.kraft.front.front_connection import FrontConnection
+from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes, Shown, named_broker, place_of, shown
+from kafka_reassign_rpc.security.tls.own_handshake import refused
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server import Server
@@ -27,7 +29,7 @@ class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
     """listener    where clients bootstrap. SASL_PLAINTEXT and SASL_SSL hand logins on; the authenticator is not used
     advertised  how clients reach it; with port 0 the listener's own port
     node_id     of this server among the brokers; no broker has it
-    first_port  with `front.nodes=ports`: broker n is at this port + n. None: this server is one node more
+    nodes       how clients see the brokers
     brokers     as clients of this kind reach them (with SASL if `listener` has it), until the cluster tells more
     tls         to brokers; without a certificate of ours, which would be a login
     """
@@ -36,7 +38,7 @@ class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
     advertised: Address
     node_id: int
     brokers: Sequence[Address]
-    first_port: int | None = None
+    nodes: FrontNodes = FrontNodes.BESIDE
     tls: ssl.SSLContext | None = None
 
 
@@ -65,9 +67,10 @@ class Front:
         self._brokers: dict[int, Address] = {}
         self._nodes: dict[str, int] = {}
         """The brokers that have listeners of ours, by their names."""
-        self._ports: dict[int, int] = {}
+        self._open: set[int] = set()
+        """Brokers that have a place of their own here."""
         self._refused: set[int] = set()
-        """Brokers without one."""
+        """Brokers that get none."""
         self._opening = asyncio.Lock()
         self.server = Server(handler, [settings.listener], limits, quotas, stats, partial(FrontConnection, self))
 
@@ -88,39 +91,54 @@ class Front:
         host, port = self._settings.advertised
         return Address(host, port or self.server.addresses[self._settings.listener.name][1])
 
-    def where(self, listener: str) -> Sequence[Address]:
+    def where(self, listener: str, tls_name: str | None) -> Sequence[Address]:
         node = self._nodes.get(listener)
+        if self._settings.nodes is FrontNodes.NAMES:
+            node = named_broker(tls_name, self.address.host)
         if node is not None:
             return [self._brokers[node]] if node in self._brokers else []
         return list(self._brokers.values()) or self._settings.brokers
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
-        """As clients of this front's kind reach them. Ports of brokers that have gone stay open: they come back."""
+        """As clients of this front's kind reach them. Places of brokers that have gone stay: they come back."""
         if brokers:
             self._brokers = dict(brokers)
-        if self._settings.first_port is not None:
+        if self._settings.nodes is not FrontNodes.BESIDE:
             async with self._opening:
-                for node in sorted(self._brokers.keys() - self._ports.keys() - self._refused):
-                    await self._open(node, self._settings.first_port + node)
+                for node in sorted(self._brokers.keys() - self._open - self._refused):
+                    await self._begin(node)
 
-    async def _open(self, node: int, port: int) -> None:
-        own = self._settings.listener
-        name = f"{own.name}_{node}"
+    async def _begin(self, node: int) -> None:
+        """To serve clients of this broker at a place of its own."""
+        nodes, place = self._settings.nodes, place_of(self._settings.nodes, node, self.address)
         try:
-            if port > LAST_PORT:
-                raise OSError(f"there is no port {port}")  # noqa: TRY301
-            await self.server.listen(msgspec.structs.replace(own, name=name, port=port))
+            await (self._listen(node, place.port) if nodes is FrontNodes.PORTS else self._proves(place.host))
         except OSError as error:
             self._refused.add(node)
             log.warning(
-                "broker %d has no port of this server (%s): clients that it answers leave, and their moves are seen as"
-                " those of others",
+                "broker %d has no place of its own at this server (%s): clients that it answers leave, and their moves"
+                " are seen as those of others",
                 node,
                 error,
             )
         else:
-            self._nodes[name] = node
-            self._ports[node] = port
+            self._open.add(node)
+
+    async def _listen(self, node: int, port: int) -> None:
+        own = self._settings.listener
+        name = f"{own.name}_{node}"
+        if port > LAST_PORT:
+            raise OSError(f"there is no port {port}")
+        await self.server.listen(msgspec.structs.replace(own, name=name, port=port))
+        self._nodes[name] = node
+
+    async def _proves(self, host: str) -> None:
+        """Raises OSError where clients that come by this name do not take the certificate for it."""
+        tls = self._settings.listener.tls
+        assert tls is not None
+        found = await asyncio.to_thread(refused, tls.loaded, tls.loaded.twin, host, datetime.now(UTC))
+        if found is not None and not found.is_of_trust:
+            raise OSError(found.why)
 
     async def shown(self, brokers: Mapping[int, Address]) -> Shown:
         await self.learn(brokers)
@@ -131,6 +149,4 @@ class Front:
         elsewhere = self._leader(self._brokers)
         if elsewhere is not None:
             return elsewhere
-        if self._settings.first_port is None:
-            return Beside(self._settings.node_id, self.address)
-        return EachByPort(self.address.host, self._ports)
+        return shown(self._settings.nodes, self._settings.node_id, self.address, self._open)

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.kraft.front.relayed_login import RelayedLogin
 from kafka_reassign_rpc.kraft.front.relayed_requests import RelayedRequests, Shows
 from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, Authenticator, FixedAuthenticator
 from kafka_reassign_rpc.security.security_protocols import uses_sasl
+from kafka_reassign_rpc.security.tls.server_object import asked_name
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
@@ -37,8 +38,8 @@ class Place(Protocol):
     def tls(self) -> ssl.SSLContext | None:
         """To brokers."""
 
-    def where(self, listener: str) -> Sequence[Address]:
-        """The brokers to which clients of this listener are relayed."""
+    def where(self, listener: str, tls_name: str | None) -> Sequence[Address]:
+        """The brokers behind this listener for clients that ask for this name in their handshake."""
 
 
 class FrontConnection(ServerConnection):
@@ -48,7 +49,8 @@ class FrontConnection(ServerConnection):
 
     def __init__(self, front: Place, shared: OpenConnections, listener: Listener) -> None:
         super().__init__(shared, listener)
-        self._link = CallerLink(lambda: front.where(listener.name), front.tls, self._link_lost)
+        self._tls_name: str | None = None
+        self._link = CallerLink(lambda: front.where(listener.name, self._tls_name), front.tls, self._link_lost)
         self._login: RelayedLogin | None = None
         throttle = RequestThrottle(shared.request_quotas)
         self._relayed = RelayedRequests(
@@ -65,10 +67,11 @@ class FrontConnection(ServerConnection):
         self._answers = self._relayed
 
     def _recognize(self, transport: asyncio.Transport) -> Authenticator:
+        tls = transport.get_extra_info("ssl_object")
+        self._tls_name = asked_name(tls)
         if uses_sasl(self._listener.security_protocol):
             self._login = RelayedLogin(self._relayed.relay)
             return self._login
-        tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.getpeercert(True):
             raise AuthenticationFailed(BY_CERTIFICATE)
         return FixedAuthenticator()

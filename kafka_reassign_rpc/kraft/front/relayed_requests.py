@@ -13,9 +13,9 @@ from kafka_reassign_rpc.core.acls.acl_binding import ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.kraft.front import answer_patches
 from kafka_reassign_rpc.kraft.front.announced import OURS, READ_HERE, is_ours, is_served
-from kafka_reassign_rpc.kraft.front.answer_patches import Shown
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink, LinkLost
 from kafka_reassign_rpc.kraft.front.settings_requests import is_about_settings
+from kafka_reassign_rpc.kraft.front.shown_nodes import Shown
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     Reply,

@@ -10,13 +10,13 @@ from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
-from kafka_reassign_rpc.security.tls.alerts import AlertingObject
 from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
 from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered, warn_of_end
 from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
 from kafka_reassign_rpc.security.tls.own_handshake import NO_CHECK_TIME, Loaded, Twin
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
+from kafka_reassign_rpc.security.tls.server_object import ServerObject, keep_name
 from kafka_reassign_rpc.security.tls.store_settings import (
     KeystoreSettings,
     TruststoreSettings,
@@ -78,12 +78,14 @@ class TlsConfig(msgspec.Struct, frozen=True):
     def files(self) -> tuple[Path, ...]:
         return tuple(store.path for store in (self.keystore, self.truststore) if store is not None and store.path)
 
-    def load_server(self) -> Loaded:
-        """Reads the files. Raises BadSetting."""
+    def load_server(self, *, keeps_names: bool = False) -> Loaded:
+        """Reads the files. Raises BadSetting. `keeps_names`: those that clients connect to (`asked_name`)."""
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.sslobject_class = AlertingObject
+        context.sslobject_class = ServerObject
+        if keeps_names:
+            context.sni_callback = keep_name
         self.offered.apply(context)
         context.options |= ssl.OP_NO_RENEGOTIATION  # handshakes are limited, and this would be one
         own = self.keystore.load()

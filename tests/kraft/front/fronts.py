@@ -7,7 +7,7 @@ from typing import Any
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.front import Front, FrontSettings
+from kafka_reassign_rpc.kraft.front import Front, FrontNodes, FrontSettings
 from kafka_reassign_rpc.kraft.upstream import Upstream, Wanted
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, Reply, RequestHeader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
@@ -124,7 +124,8 @@ async def fronted(
     cluster: StockCluster,
     *,
     protocol: str = "PLAINTEXT",
-    by_port: bool = False,
+    nodes: FrontNodes = FrontNodes.BESIDE,
+    host: str = "127.0.0.1",
     brokers: Sequence[Address] = (),
     limits: ServerLimits | None = None,
     tls: ReloadedContext | None = None,
@@ -133,12 +134,13 @@ async def fronted(
     upstream = Upstream({"bootstrap_servers": cluster.bootstrap}, lambda: True)
     await upstream.start()
     handler = Carrying(upstream)
+    port = ports_in_a_row(2 + max(ports)) if nodes is FrontNodes.PORTS else 0
     settings = FrontSettings(
-        listener=Listener("127.0.0.1", 0, "FRONT", protocol, tls),
-        advertised=Address("127.0.0.1", 0),
+        listener=Listener("127.0.0.1", port, "FRONT", protocol, tls),
+        advertised=Address(host, port),
         node_id=NODE,
         brokers=brokers or [Address("127.0.0.1", port) for port in ports.values()],
-        first_port=ports_in_a_row(1 + max(ports)) if by_port else None,
+        nodes=nodes,
     )
     front = Front(settings, handler, limits)
     await front.start()

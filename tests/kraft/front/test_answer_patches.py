@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.kraft.front import Beside, EachByPort, answer_patches
+from kafka_reassign_rpc.kraft.front import Beside, EachHere, answer_patches
 from kafka_reassign_rpc.kraft.front.announced import RELAYED, announced, is_served
 from kafka_reassign_rpc.kraft.front.answer_patches import ToldMetadata
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_response
@@ -43,17 +43,16 @@ def read(cls: Any, pieces: list[bytes], version: int) -> Any:
 def test_kr_9_metadata_keeps_all_but_where_its_nodes_are(cls: Any, version: int, data: st.DataObject) -> None:
     told = data.draw(values.messages(cls, version))
     frame = frame_of(told, version)
-    ports = {one.node_id: 40_000 + at for at, one in enumerate(told.brokers) if at % 2 == 0}
+    places = {one.node_id: Address(f"front-{at}", 40_000 + at) for at, one in enumerate(told.brokers) if at % 2 == 0}
     beside = read(cls, ToldMetadata(frame, version).seen(BESIDE), version)
-    mapped = read(cls, ToldMetadata(frame, version).seen(EachByPort("front", ports)), version)
+    mapped = read(cls, ToldMetadata(frame, version).seen(EachHere(places)), version)
     assert ToldMetadata(frame, version).brokers == {one.node_id: (one.host, one.port) for one in told.brokers}
     *theirs, ours = beside.brokers
     assert theirs == told.brokers
     assert (ours.node_id, ours.host, ours.port) == (1_000, "front", 9_000)
     assert version == 0 or beside.controller_id == 1_000
     for was, now in zip(told.brokers, mapped.brokers, strict=True):
-        where = ("front", ports[was.node_id]) if was.node_id in ports else (was.host, was.port)
-        assert (now.host, now.port) == where
+        assert (now.host, now.port) == places.get(was.node_id, (was.host, was.port))
         now.host, now.port = was.host, was.port
     assert mapped == told
     beside.brokers = theirs
@@ -69,7 +68,7 @@ def test_kr_9_tools_take_the_nodes_of_describe_cluster_for_brokers(cls: Any, ver
     told = data.draw(values.messages(cls, version))
     frame = frame_of(told, version)
     assert read(cls, answer_patches.describe_cluster(frame, version, BESIDE), version) == told
-    mapped = EachByPort("front", {one.broker_id: 9_000 for one in told.brokers})
+    mapped = EachHere({one.broker_id: Address("front", 9_000) for one in told.brokers})
     found = read(cls, answer_patches.describe_cluster(frame, version, mapped), version)
     assert [one.broker_id for one in found.brokers] == [one.broker_id for one in told.brokers]
     assert all((one.host, one.port) == ("front", 9_000) for one in found.brokers)

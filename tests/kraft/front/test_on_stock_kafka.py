@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, Unreachable
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unreachable
 from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.front import FrontNodes
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ApiVersionsRequest,
@@ -109,13 +112,13 @@ async def test_kr_9_stock_tools_move_and_cancel_by_the_front_with_and_without_a_
             assert refused.code == 1
             assert "ClusterAuthorizationException" in refused.err + refused.out
             assert len(front.handler.asked) == before
-        async with fronted(cluster, protocol=SASL, by_port=True) as front:
+        async with fronted(cluster, protocol=SASL, nodes=FrontNodes.PORTS) as front:
             await moves_by_the_tool(tools, front, cluster, tmp_path / f"{names[2]}.json", *login)
             assert [key for key, _ in front.handler.asked].count(ALTER) == 2
 
 
 async def test_kr_9_a_client_that_lives_on_stays_where_each_broker_has_a_port_of_ours(cluster: StockCluster) -> None:
-    async with fronted(cluster, by_port=True) as front:
+    async with fronted(cluster, nodes=FrontNodes.PORTS) as front:
 
         def lists() -> int:
             admin = KafkaAdminClient(bootstrap_servers=front.bootstrap, client_id="long", metadata_max_age_ms=100)
@@ -183,7 +186,7 @@ async def test_kr_9_a_lost_answer_about_rights_ends_the_connection_and_nothing_i
 
 
 async def test_kr_9_a_client_goes_on_after_the_broker_behind_it_has_died(cluster: StockCluster) -> None:
-    async with fronted(cluster, by_port=True) as front, connected(front.at) as idle:
+    async with fronted(cluster, nodes=FrontNodes.PORTS) as front, connected(front.at) as idle:
         patient = {"request_timeout_ms": 60_000, "client_id": "patient"}
         async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **patient) as client:
             assert len(await client.describe_cluster()) == len(BROKERS)
@@ -270,7 +273,7 @@ async def test_kr_9_over_tls_a_login_is_handed_on_and_a_certificate_alone_is_ref
     tls = tls_context("FRONT", TlsConfig.of({**own, **trust, "ssl.client.auth": "requested"}))
     without = TlsConfig.of(trust).load_client().context
     certified = TlsConfig.of({**trust, **ca.issue("CN=a").pem_keystore(tmp_path / "a.pem")}).load_client().context
-    async with fronted(cluster, protocol="SASL_SSL", by_port=True, tls=tls) as front:
+    async with fronted(cluster, protocol="SASL_SSL", nodes=FrontNodes.PORTS, tls=tls) as front:
         admin = login_of("admin") | {"security_protocol": "SASL_SSL", "ssl_context": certified}
         async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **admin) as client:
             await client.list_partition_reassignments()
@@ -286,6 +289,38 @@ async def test_kr_9_over_tls_a_login_is_handed_on_and_a_certificate_alone_is_ref
             async with AsyncReassignmentClient(**anybody, ssl_context=certified):
                 pass
         assert front.front.server.stats.connections_unauthenticated
+
+
+async def test_kr_9_a_client_that_lives_on_stays_where_each_broker_has_a_name_of_ours_that_the_certificate_has(
+    cluster: StockCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, last = "front.test", max(BROKERS)
+    resolve = socket.getaddrinfo
+
+    def here(name: str | None, *more: Any, **named: Any) -> Any:
+        return resolve("127.0.0.1" if name == host or (name or "").endswith(f".{host}") else name, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", here)
+    ca = Authority("CN=ca")
+    trust = ca.pem_truststore(tmp_path / "ca.pem")
+    names = (host, *(f"broker-{one}.{host}" for one in BROKERS if one != last))
+    own = ca.issue("CN=front", hosts=names).pem_keystore(tmp_path / "front.pem")
+    tls = tls_context("FRONT", TlsConfig.of({**own, **trust}), keeps_names=True)
+    secured = {"security_protocol": "SASL_SSL", "ssl_context": TlsConfig.of(trust).load_client().context}
+    async with fronted(cluster, protocol="SASL_SSL", nodes=FrontNodes.NAMES, host=host, tls=tls) as front:
+        at = f"{host}:{front.at[1]}"
+        async with AsyncReassignmentClient(bootstrap_servers=at, **login_of("admin") | secured) as client:
+            await client.list_partition_reassignments()
+            nodes = {one.id: Address(one.host, one.port) for one in await client.describe_cluster()}
+            assert {one: place for one, place in nodes.items() if one != last} == {
+                one: Address(f"broker-{one}.{host}", front.at[1]) for one in BROKERS if one != last
+            }
+            assert nodes[last] == Address("127.0.0.1", cluster.secured[last])
+            assert f"broker {last} has no place of its own" in caplog.text
+            assert f"the certificate has not the name broker-{last}.{host}" in caplog.text
+            for one in BROKERS:
+                if one != last:  # a broker refuses configs of another one, so the one that was named has answered
+                    assert not isinstance((await client.describe_broker_configs([one]))[one], KafkaError)
 
 
 async def test_kr_9_large_requests_come_through_with_all_outcomes(cluster: StockCluster) -> None:

@@ -1,4 +1,6 @@
-"""Sends TLS alerts, since event loops close a connection whose handshake fails before they have sent OpenSSL's. The
+"""A server's side of one TLS connection: it sends alerts, and knows the name that the client has asked for.
+
+It sends alerts since event loops close a connection whose handshake fails before they have sent OpenSSL's. The
 peer would see only a broken connection and try again until its time is over; Java's clients give up at an alert, and
 say what it says (SslAuthenticationException).
 """
@@ -13,8 +15,11 @@ PEER: ContextVar[socket.socket | None] = ContextVar("peer", default=None)
 """The connection whose handshake begins in this context."""
 
 
-class AlertingObject(ssl.SSLObject):
-    """The `sslobject_class` of servers' contexts: it sends the alert to PEER."""
+class ServerObject(ssl.SSLObject):
+    """The `sslobject_class` of servers' contexts. Alerts go to PEER."""
+
+    asked_name: str | None = None
+    """By SNI, where the context has `keep_name`."""
 
     _outgoing: ssl.MemoryBIO | None
     _peer: socket.socket | None
@@ -40,3 +45,14 @@ class AlertingObject(ssl.SSLObject):
         if alert and self._peer is not None:
             with suppress(OSError):  # the peer has gone, or takes nothing
                 self._peer.send(alert)
+
+
+def keep_name(server: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+    """The `sni_callback` of a context whose connections are told apart by the name that the client connects to."""
+    assert isinstance(server, ServerObject)
+    server.asked_name = name
+
+
+def asked_name(server: ssl.SSLObject | None) -> str | None:
+    """None without TLS, too."""
+    return server.asked_name if isinstance(server, ServerObject) else None
