@@ -7,12 +7,32 @@ say what it says (SslAuthenticationException).
 
 import socket
 import ssl
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Self
 
 PEER: ContextVar[socket.socket | None] = ContextVar("peer", default=None)
 """The connection whose handshake begins in this context."""
+
+
+@contextmanager
+def _silence_about_odd_names() -> Iterator[None]:
+    """Where a client asks for a name that is not ASCII, `ssl` ends the handshake and prints a traceback: anybody could
+    fill a disk with them.
+    """
+    told = sys.unraisablehook
+
+    def hook(found: "sys.UnraisableHookArgs") -> None:
+        if not (isinstance(found.exc_value, UnicodeDecodeError) and isinstance(found.object, bytes)):
+            told(found)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = told
 
 
 class ServerObject(ssl.SSLObject):
@@ -32,7 +52,8 @@ class ServerObject(ssl.SSLObject):
 
     def do_handshake(self) -> None:
         try:
-            super().do_handshake()
+            with _silence_about_odd_names():
+                super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
         except ssl.SSLError:

@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import timedelta
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.context_parts import openssl_name
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.server_object import asked_name
 from tests.certificates import Authority, Issued
 from tests.security.tls.keytool_files import RECORDED, STORE_PASSWORD
 
@@ -315,3 +317,23 @@ async def test_sv_5_changed_files_give_a_new_context_and_broken_ones_keep_the_ol
     third.pem_keystore(path)
     assert await reloaded.check()
     assert shake_hands(reloaded.context, client).server_certificate == third.der
+
+
+def test_kr_9_a_server_knows_the_name_that_a_client_asks_for_and_an_odd_one_prints_nothing(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    context = TlsConfig.of(ends.server).load_server(keeps_names=True).context
+    client = TlsConfig.of({**ends.client, "ssl.endpoint.identification.algorithm": ""}).load_client().context
+    for sent, kept in ((b"broker-1.front", "broker-1.front"), (b"\xff\xfeoker-1.front", None)):
+        hello, answer = ssl.MemoryBIO(), ssl.MemoryBIO()
+        with suppress(ssl.SSLWantReadError):
+            client.wrap_bio(answer, hello, server_hostname="broker-1.front").do_handshake()
+        to_server = ssl.MemoryBIO()
+        to_server.write(hello.read().replace(b"broker-1.front", sent))
+        server = context.wrap_bio(to_server, ssl.MemoryBIO(), server_side=True)
+        with pytest.raises(ssl.SSLWantReadError if kept else ssl.SSLError):
+            server.do_handshake()
+        assert asked_name(server) == kept
+    assert not printed
