@@ -9,7 +9,17 @@ has come in between.)
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeGuard
@@ -187,16 +197,19 @@ class KRaftStore:
         if self._ahead is not None:
             self._ahead = self._ahead._replace(topics=frozenset())
 
-    async def look_ahead(self, topics: Collection[str]) -> None:
-        """A request about these is about to be decided. If another one comes before that, no such look counts: it
-        may be older than that request.
+    def look_ahead(self, topics: Collection[str]) -> Coroutine[None, None, None] | None:
+        """A request about these is about to be decided; run what is returned. None: another one came before that has
+        not been decided, and no such look counts: it may be older than this request.
         """
         if self._ahead is not None:
             self.asked()
-            return
+            return None
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Look | None] = loop.create_future()
         self._ahead = _LookAhead(frozenset(topics), self._rounds, loop.time(), found)
+        return self._look_at(topics, found)
+
+    async def _look_at(self, topics: Collection[str], found: asyncio.Future[Look | None]) -> None:
         look = None
         try:
             with suppress(LookFailed):

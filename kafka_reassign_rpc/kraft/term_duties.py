@@ -111,8 +111,8 @@ class TermDuties:
         await self._around.poller.look_for(self.loop, request)
         if request.queue:
             self._around.store.asked()
-        else:
-            self._around.tasks.begin(self._around.store.look_ahead({topic for topic, _ in request.topics}))
+        elif look := self._around.store.look_ahead({topic for topic, _ in request.topics}):
+            self._around.tasks.begin(look)
 
     async def _heal(self) -> None:
         """Not by the one look that a term begins with: a broker that lags may have left out others."""
