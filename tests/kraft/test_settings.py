@@ -80,6 +80,8 @@ async def test_236_6_disabled_reassignments_refuse_targets_let_cancels_through_a
         await here.ask(NAME, (3, 2))
         await change(here, {ENABLED: "false"})
         assert isinstance((await here.answers([OTHER], (3, 1)))[OTHER], PolicyViolation)
+        assert await here.asked_by_api(THIRD, (4, 2), queue=True) is None
+        await eventually(lambda: catalogue.ENTRY_WAITING in {one.event for one in here.events})
         await here.ask(NAME, None)
     async with here.term():
         assert isinstance((await here.answers([OTHER], (3, 1)))[OTHER], PolicyViolation)

@@ -90,6 +90,8 @@ class Here:
             yield self.loop
         finally:
             await end(serving)
+        of_zookeeper = [one for one in self.events if "znode" in f"{one.who} {one.requested_by} {one.reason}"]
+        assert not of_zookeeper, "a cluster without ZooKeeper has no znodes"
 
     async def _written(self) -> None:
         if self.loses_events:
