@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.core.phases.outcome_events import EVENTS
@@ -191,10 +192,15 @@ def _fits(life: Life, asked: Asked) -> bool:
 
 
 def as_decided(
-    told: Story, behind: Sequence[Asked], replicas: Mapping[TopicPartition, tuple[int, ...]]
+    told: Story,
+    behind: Sequence[Asked],
+    replicas: Mapping[TopicPartition, tuple[int, ...]],
+    created: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Where nobody else had a hand in it, a partition has in the end what its last move was to give it."""
-    last = {one.name: one for one in sorted(told.lives, key=lambda one: one.end) if one.ended is not None}
+    """Where nobody else had a hand in it, a partition has in the end what its last move was to give it. What has begun
+    before its topic was `created` was a move of a former topic of that name."""
+    lives = [one for one in told.lives if one.ended is not None and one.begin >= created.get(one.name.topic, 0.0)]
+    last = {one.name: one for one in sorted(lives, key=lambda one: one.end)}
     for name, life in sorted(last.items()):
         if name not in replicas or touching(behind, name, life.begin - CLOCK_S):
             continue

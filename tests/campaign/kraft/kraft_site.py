@@ -56,6 +56,7 @@ class KRaftSite:
     """
     proxies   between each server (by name) and the brokers, and between each broker (by id) and the controllers
     topics    the partitions of each topic that exists now as far as the steps know
+    created   when each topic was asked for last, in seconds of the epoch
     deleted   topics that were deleted at least once
     lost      brokers that were away for longer than the limit of self-healing
     cordons   brokers that were cordoned
@@ -71,6 +72,7 @@ class KRaftSite:
         self.proxies: dict[int | str, list[Proxy]] = {}
         self.topics: dict[str, int] = {}
         self.topic_ids: dict[str, str] = {}
+        self.created: dict[str, float] = {}
         self.deleted: set[str] = set()
         self.requests = Requests()
         self.lost: list[Lost] = []

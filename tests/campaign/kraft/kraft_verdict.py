@@ -44,7 +44,7 @@ async def kraft_judge(site: KRaftSite, say: Callable[[str], None]) -> Counts:
     demand("event logs", await _in_events(site, told))
     demand("acknowledged", intent_checks.acknowledged(told, site.requests.of_ours, behind))
     demand("others", list(intent_checks.nobody_else(told, behind, site.deleted)))
-    demand("as decided", list(intent_checks.as_decided(told, behind, replicas)))
+    demand("as decided", list(intent_checks.as_decided(told, behind, replicas, site.created)))
     demand("rules", list(rule_checks.by_rules(site.audit.rounds, site.lost)))
     demand("cordons", list(rule_checks.not_over_cordons(told, site.cordons)))
     return await judge_records(site.load, site.topics, site.admin, _leaders_dirs(site, facts))

@@ -31,6 +31,7 @@ async def create_topic(site: KRaftSite, topic: str, incarnation: int, replicas: 
         found = (await site.found([topic]))[topic]
         return None if found.error is not None else found.topic_id
 
+    site.created[topic] = time.time()
     return await topics_by_admin.create_topic(site, topic, incarnation, replicas, min_insync, id_now)
 
 

@@ -154,3 +154,9 @@ def test_kr_5_a_cancel_that_was_refused_leaves_its_move() -> None:
         DONE,
     ]
     assert all_differences(rounds, [EVENT, {**EVENT, "event": catalogue.MOVE_REFUSED, "replicas": None}]) == []
+
+
+def test_kr_5_what_a_deleted_topic_was_given_is_not_what_the_next_one_of_that_name_must_have() -> None:
+    told, replicas = story(WHOLE), {NAME: (2, 1)}
+    assert list(intent_checks.as_decided(told, (), replicas, {"t": 10.0})) == []
+    assert len(list(intent_checks.as_decided(told, (), replicas, {"t": 4.0, "other": 10.0}))) == 1
