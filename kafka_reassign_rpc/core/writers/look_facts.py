@@ -116,20 +116,22 @@ class TopicsSeen(msgspec.Struct, frozen=True):
             yield
         for name, seen in self.topics.items():
             known = cluster.topics.get(name)
-            if known is None or known.created != seen.number or not known.partitions.keys() >= seen.partitions.keys():
-                arrived += yield from _put_anew(cluster, name, known, seen, self.records)
-            else:
-                for index, one in seen.partitions.items():
-                    before = known.partitions[index]
-                    value = _with_known(one.with_record(before.move), before, self.unsure)
-                    if TopicPartition(name, index) not in self.outdated and value != before:
-                        put_partition(cluster, known, index, value)
-                        offline |= value.offline != before.offline
-                        if not set(before.replicas) >= set(value.replicas):
-                            arrived.append(PartitionTransition(name, index, before, value))
-                        if before.is_moving and not value.is_moving:
-                            cluster.queue.waiting.more = True  # there may be room for others
-                    yield
+            if known is None or known.created != seen.number:
+                arrived += yield from _put_anew(cluster, name, seen, self.records)
+                continue
+            arrived += yield from _put_more(cluster, known, seen, self.records)
+            known = cluster.topics[name]
+            for index, one in seen.partitions.items():
+                before = known.partitions[index]
+                value = _with_known(one.with_record(before.move), before, self.unsure)
+                if TopicPartition(name, index) not in self.outdated and value != before:
+                    put_partition(cluster, known, index, value)
+                    offline |= value.offline != before.offline
+                    if not set(before.replicas) >= set(value.replicas):
+                        arrived.append(PartitionTransition(name, index, before, value))
+                    if before.is_moving and not value.is_moving:
+                        cluster.queue.waiting.more = True  # there may be room for others
+                yield
             yield
         return LookNews(offline, arrived)
 
@@ -142,19 +144,29 @@ def _with_known(value: Partition, before: Partition, unsure: Collection[int]) ->
 
 
 def _put_anew(
-    cluster: Cluster, name: str, known: Topic | None, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
+    cluster: Cluster, name: str, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
 ) -> Generator[None, None, list[PartitionTransition]]:
-    """Returns those that were not known; yields after each partition. A topic has never fewer partitions than before: a
-    broker that shows fewer has not heard of the others yet.
-    """
-    is_same = known is not None and known.created == seen.number
-    before = known.partitions if known is not None and is_same else {}
-    partitions = dict(before)
+    """Yields after each partition. What was known of another topic of the name goes."""
+    partitions = {}
     for index, one in seen.partitions.items():
-        move = before[index].move if index in before else records.get(TopicPartition(name, index))
-        partitions[index] = one.with_record(move)
+        partitions[index] = one.with_record(records.get(TopicPartition(name, index)))
         yield
-    if known is not None and not is_same:
+    if name in cluster.topics:
         remove_topic(cluster, name)
     put_topic(cluster, name, seen.id, partitions, version=0, created=seen.number)
-    return [PartitionTransition(name, index, None, one) for index, one in partitions.items() if index not in before]
+    return [PartitionTransition(name, index, None, one) for index, one in partitions.items()]
+
+
+def _put_more(
+    cluster: Cluster, known: Topic, seen: TopicSeen, records: Mapping[TopicPartition, MoveRecord]
+) -> Generator[None, None, list[PartitionTransition]]:
+    """Those by which it has grown; yields after each. A topic has never fewer partitions than before: a broker that
+    shows fewer has not heard of the others yet.
+    """
+    more = {}
+    for index in [one for one in seen.partitions if one not in known.partitions]:
+        more[index] = seen.partitions[index].with_record(records.get(TopicPartition(known.name, index)))
+        yield
+    if more:  # as another topic: tasks may be halfway through its partitions
+        put_topic(cluster, known.name, known.id, known.partitions | more, version=0, created=known.created)
+    return [PartitionTransition(known.name, index, None, one) for index, one in more.items()]

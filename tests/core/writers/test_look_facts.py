@@ -44,6 +44,23 @@ def test_kr_1_a_topic_that_has_grown_keeps_what_is_known_and_the_new_partitions_
     assert [(one.partition, one.before) for one in news.arrived] == [(1, None)]
 
 
+def test_kr_1_in_the_look_that_shows_a_topic_grown_its_known_partitions_are_taken_in_as_in_any_other() -> None:
+    names = [TopicPartition(TOPIC, index) for index in range(3)]
+    moving = PartitionSeen(SeenPartition((3, 2, 1), (3,), (1,)), 1, (1, 2), 5)
+    made = here(moving, seen(2, 3, offline=(3,)), seen(1, 2))
+    made.queue.waiting.more = False
+    grown = topic(seen(3, 2), seen(2, 3), seen(1, 3), seen(2, 3))
+    news = learn(made, TopicsSeen(grown, outdated=frozenset(names[2:]), unsure={3}))
+    assert replicas(made) == {0: (3, 2), 1: (2, 3), 2: (1, 2), 3: (2, 3)}, "a change of the third came in between"
+    assert made.topics[TOPIC].partitions[1].offline == (3,), "nobody says that it is back"
+    assert made.queue.waiting.more, "there is room: a move of others has ended"
+    assert [one.partition for one in news.arrived] == [3]
+    news = learn(made, TopicsSeen(topic(*[seen(2, 3)] * 2, seen(2, 3), seen(2, 3), seen(1, 2))))
+    assert news.offline
+    assert sorted(one.partition for one in news.arrived) == [2, 4]
+    assert made.moving == {}
+
+
 def test_kr_1_a_broker_that_has_not_heard_of_new_partitions_takes_none_away() -> None:
     made = here(seen(1, 2), seen(2, 3))
     news = learn(made, TopicsSeen(topic(seen(1, 2, epoch=6))))
