@@ -10,6 +10,7 @@ from kafka_reassign_rpc.api.a58_envelope import FORWARDABLE
 from kafka_reassign_rpc.api.api_definition import Peer, RequestContext
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, decode_response, encode_request
+from kafka_reassign_rpc.protocol.frame_errors import BadLength
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     CreateDelegationTokenRequest,
@@ -124,6 +125,14 @@ async def test_mg_3_a_forwarded_request_of_10_mb_has_its_bounds_too() -> None:
 )
 def test_mg_3_principals_are_read_as_kafkas_own_builder_writes_them(data: bytes, principal: str) -> None:
     assert decode_principal(data) == principal
+
+
+def test_mg_3_a_text_of_a_principal_is_as_long_as_kafka_reads_and_no_longer() -> None:
+    """Compact: a varint of the length and one."""
+    kind, longest = b"\x05User", 0x7FFF
+    assert decode_principal(b"\0\0" + kind + b"\x80\x80\x02" + b"x" * longest + b"\0\0") == "User:" + "x" * longest
+    with pytest.raises(BadLength, match="32768 bytes"):
+        decode_principal(b"\0\0" + kind + b"\x81\x80\x02" + b"x" * (longest + 1) + b"\0\0")
 
 
 def test_mg_3_only_what_kafka_forwards_is_forwarded() -> None:

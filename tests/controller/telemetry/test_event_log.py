@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.telemetry import event_recorder
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventsLost
@@ -75,6 +76,26 @@ def test_sv_7_the_log_keeps_a_limited_number_of_files_of_limited_size(log: Event
     oldest = int(kept[0].stem.removeprefix("events-"))
     assert (json.loads(page.events[0])["seq"], page.oldest_seq) == (oldest, oldest)
     assert numbers(log) == list(range(oldest, 5000)), "one file after the other"
+
+
+def test_sv_7_eight_files_of_decisions_and_two_of_refusals_are_kept_unless_asked_otherwise(tmp_path: Path) -> None:
+    made = EventLog(tmp_path, file_bytes=1000)
+    made.open()
+    for number in range(0, 40, 2):
+        made.append(lines(number, number + 1, 900), lines(number + 1, number + 2, 900), number, number + 2)
+    made.close()
+    kept = Counter(path.name.partition("-")[0] for path in tmp_path.glob("*.jsonl"))
+    assert kept == {"events": 8, "refusals": 2}
+
+
+def test_sv_7_a_file_is_filled_to_its_last_byte(tmp_path: Path) -> None:
+    one = lines(0, 1)
+    made = EventLog(tmp_path, file_bytes=3 * len(one))
+    made.open()
+    for number in range(4):
+        made.append(lines(number, number + 1), b"", number, number + 1)
+    made.close()
+    assert [path.stat().st_size for path in sorted(tmp_path.glob("events-*"))] == [3 * len(one), len(one)]
 
 
 def test_sv_7_a_restart_goes_on_with_the_next_number(log: EventLog) -> None:
@@ -359,6 +380,19 @@ async def test_sv_7_an_event_with_garbage_of_any_length_is_a_line_of_bounded_len
         assert read is not None
         assert len(read.events[0]) < LONGEST
         assert json.loads(read.events[0])["topic"] == "t" * LONGEST_NAME + "… (1000000 characters)"
+
+
+async def test_sv_7_what_is_as_long_as_its_limit_is_kept_whole_and_one_more_is_cut_off(tmp_path: Path) -> None:
+    limits = {"topic": 250, "reason": 1000, "who": 550, "requested_by": 550, "client_id": 280, "route": 280}
+    for more in (0, 1):
+        async with recorder(EventLog(tmp_path / f"{more}")) as made:
+            texts = {name: "x" * (limit + more) for name, limit in limits.items()}
+            made.record(1, [replace(Event("move.retargeted", "t", 0), target=tuple(range(100 + more)), **texts)])
+            await settled(made)
+            [found] = await recorded(made)
+        assert found["target"] == [*range(100)]
+        for name, limit in limits.items():
+            assert found[name] == "x" * limit + (f"… ({limit + 1} characters)" if more else ""), name
 
 
 async def test_sv_7_each_field_of_an_event_has_a_limit_in_the_log_and_on_standard_error(

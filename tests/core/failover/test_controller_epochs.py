@@ -19,11 +19,13 @@ def test_sv_3_an_epoch_that_another_controller_has_had_ends_the_term_and_a_lower
     assert not known.found(57, 58)
 
 
-def test_sv_3_no_state_uses_up_all_epochs() -> None:
+def test_sv_3_no_state_uses_up_all_epochs_and_the_farthest_that_is_believed_counts() -> None:
     known = KnownEpochs()
     known.elected(5)
     assert not known.found(5 + FARTHEST + 1, 5)
     assert known.highest == 5
+    assert known.found(5 + FARTHEST, 5)
+    assert known.highest == 5 + FARTHEST
 
 
 def test_sv_3_the_epoch_rises_by_larger_steps_while_brokers_refuse_it_and_not_for_ever() -> None:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth, UnhealthyPartitions
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_partition, remove_topic
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving
+from tests.tables import for_each
 
 
 def counted(health: PartitionHealth, of: Cluster) -> UnhealthyPartitions:
@@ -57,6 +58,17 @@ def test_kr_3_a_partition_that_has_had_a_leader_is_offline_without_one_though_an
     health = PartitionHealth()
     here = cluster(not_moving(1, 2))
     put_partition(here, here.topics[TOPIC], 1, Partition((1, 2), leader_epoch=1))
+    assert counted(health, here) == (1, 1)
+
+
+@for_each("leader_epoch, partition_epoch", [(1, -1), (0, 0)])
+def test_sv_7_a_partition_that_has_a_state_without_isr_and_leader_is_offline_from_its_first_version_on(
+    leader_epoch: int, partition_epoch: int
+) -> None:
+    health = PartitionHealth()
+    here = cluster(not_moving(1, 2))
+    value = Partition((1, 2), leader_epoch=leader_epoch, partition_epoch=partition_epoch)
+    put_partition(here, here.topics[TOPIC], 1, value)
     assert counted(health, here) == (1, 1)
 
 
