@@ -22,9 +22,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
@@ -277,13 +276,9 @@ async def fail(request: MetadataRequest, version: int, error: KafkaError) -> Ans
     return await answer_with(answer, "topics", topics, len(asked))
 
 
-API = Api(
-    key=3,
-    name="Metadata",
-    min_version=0,
-    max_version=13,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
+API = served(
+    MetadataRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.TOPIC),
     handle=handle,
     fail=fail,
     max_elements=ALL_PARTITIONS,

@@ -2,9 +2,8 @@
 partitions that it still leads; with none it may stop. Versions before 2 carry no broker epoch, so none is checked.
 """
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, ApiGroup, RequestContext, served
 from kafka_reassign_rpc.api.ports import Node, required_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
 
 _Partition = ControlledShutdownResponse.RemainingPartition
@@ -23,18 +22,10 @@ async def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestCon
     )
 
 
-def fail(_request: ControlledShutdownRequest, version: int, error: KafkaError) -> ControlledShutdownResponse:
-    return ControlledShutdownResponse(version=version, error_code=error.code, remaining_partitions=[])
-
-
-API = Api(
-    key=7,
-    name="ControlledShutdown",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.INTER_BROKER,
-    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+API = served(
+    ControlledShutdownRequest,
+    Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),
     handle=handle,
-    fail=fail,
+    group=ApiGroup.INTER_BROKER,
     by_brokers=True,
 )

@@ -16,9 +16,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
@@ -132,17 +131,11 @@ async def fail(request: FindCoordinatorRequest, version: int, error: KafkaError)
     return await _message(version, keys, lambda _key: _NOBODY, error)
 
 
-API = Api(
-    key=10,
-    name="FindCoordinator",
-    min_version=0,
-    max_version=6,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.DESCRIBE, AclResource.GROUP, "key type 0"),
-        Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, "key type 1"),
-        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "key type 2"),
-    ),
+API = served(
+    FindCoordinatorRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.GROUP, "key type 0"),
+    Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, "key type 1"),
+    Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "key type 2"),
     handle=handle,
     fail=fail,
     max_elements=MANY,

@@ -4,27 +4,14 @@ Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenti
 
 from typing import NoReturn
 
-from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import RequestContext, served
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
-from kafka_reassign_rpc.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState
+from kafka_reassign_rpc.protocol.messages import SaslHandshakeRequest
 
 
 def handle(_node: Node, _request: SaslHandshakeRequest, _ctx: RequestContext) -> NoReturn:
     raise IllegalSaslState
 
 
-def fail(_request: SaslHandshakeRequest, version: int, error: KafkaError) -> SaslHandshakeResponse:
-    return SaslHandshakeResponse(version=version, error_code=error.code, mechanisms=[])
-
-
-API = Api(
-    key=17,
-    name="SaslHandshake",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(),
-    handle=handle,
-    fail=fail,
-)
+API = served(SaslHandshakeRequest, handle=handle)

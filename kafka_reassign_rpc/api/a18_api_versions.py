@@ -7,8 +7,7 @@ version above 4, which cannot be decoded, is answered by the protocol package (K
 
 import re
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
-from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import RequestContext, served
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -31,13 +30,4 @@ def handle(node: Node, request: ApiVersionsRequest, ctx: RequestContext) -> ApiV
     )
 
 
-API = Api(
-    key=18,
-    name="ApiVersions",
-    min_version=0,
-    max_version=MAX_VERSION,
-    group=ApiGroup.CLIENT,
-    acl=(),
-    handle=handle,
-    fail=error_alone(ApiVersionsResponse),
-)
+API = served(ApiVersionsRequest, handle=handle)

@@ -18,9 +18,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
@@ -282,17 +281,11 @@ async def fail(request: CreateTopicsRequest, version: int, error: KafkaError) ->
     return await _message(version, results, len(request.topics), lambda _name: None)
 
 
-API = Api(
-    key=19,
-    name="CreateTopics",
-    min_version=0,
-    max_version=7,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.CREATE, AclResource.CLUSTER, "topics without CREATE on the topic"),
-        Acl(AclOperation.CREATE, AclResource.TOPIC, "topics, without CREATE on the cluster"),
-        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "the configs in the answer"),
-    ),
+API = served(
+    CreateTopicsRequest,
+    Acl(AclOperation.CREATE, AclResource.CLUSTER, "topics without CREATE on the topic"),
+    Acl(AclOperation.CREATE, AclResource.TOPIC, "topics, without CREATE on the cluster"),
+    Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "the configs in the answer"),
     handle=handle,
     fail=fail,
     max_elements=ELEMENTS,

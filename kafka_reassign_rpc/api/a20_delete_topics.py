@@ -17,9 +17,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
@@ -159,16 +158,10 @@ async def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) ->
     return await _all(request, version, error)
 
 
-API = Api(
-    key=20,
-    name="DeleteTopics",
-    min_version=0,
-    max_version=6,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.DELETE, AclResource.TOPIC),
-        Acl(AclOperation.DESCRIBE, AclResource.TOPIC, "topics by id"),
-    ),
+API = served(
+    DeleteTopicsRequest,
+    Acl(AclOperation.DELETE, AclResource.TOPIC),
+    Acl(AclOperation.DESCRIBE, AclResource.TOPIC, "topics by id"),
     handle=handle,
     fail=fail,
     max_elements=MANY,

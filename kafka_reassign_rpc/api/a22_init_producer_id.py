@@ -5,7 +5,7 @@ never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A 
 NOT_COORDINATOR and looks for its coordinator, after Kafka's checks of its id, epoch and timeout.
 """
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, RequestContext, error_alone, served
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.api.refusals import transaction_error
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -13,7 +13,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     CoordinatorLoadInProgress,
     InvalidRequest,
     InvalidTransactionTimeout,
-    KafkaError,
     NotController,
     TransactionalIdAuthorizationFailed,
 )
@@ -52,23 +51,11 @@ def _check_producer(request: InitProducerIdRequest, version: int) -> None:
         raise InvalidRequest
 
 
-def fail(_request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:
-    return InitProducerIdResponse(
-        version=version, throttle_time_ms=0, error_code=error.code, producer_id=-1, producer_epoch=-1
-    )
-
-
-API = Api(
-    key=22,
-    name="InitProducerId",
-    min_version=0,
-    max_version=5,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER, "requests without a transactional id"),
-        Acl(AclOperation.WRITE, AclResource.TOPIC, "or any topic, for these requests"),
-        Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),
-    ),
+API = served(
+    InitProducerIdRequest,
+    Acl(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER, "requests without a transactional id"),
+    Acl(AclOperation.WRITE, AclResource.TOPIC, "or any topic, for these requests"),
+    Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),
     handle=handle,
-    fail=fail,
+    fail=error_alone(InitProducerIdResponse, producer_id=-1, producer_epoch=-1),
 )

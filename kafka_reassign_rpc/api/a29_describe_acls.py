@@ -7,8 +7,14 @@ Difference: a filter with a code that means no value at all is INVALID_REQUEST; 
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
-from kafka_reassign_rpc.api.answer_fields import error_alone
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    RequestContext,
+    served,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -60,13 +66,4 @@ def _resource(version: int, pattern: ResourcePattern, entries: Sequence[AccessCo
     return InParts(head, "acls", len(entries), descriptions)
 
 
-API = Api(
-    key=29,
-    name="DescribeAcls",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
-    handle=handle,
-    fail=error_alone(DescribeAclsResponse),
-)
+API = served(DescribeAclsRequest, Acl(AclOperation.DESCRIBE, AclResource.CLUSTER), handle=handle)

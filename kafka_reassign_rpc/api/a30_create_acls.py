@@ -14,9 +14,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
@@ -104,13 +103,4 @@ async def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> A
     )
 
 
-API = Api(
-    key=30,
-    name="CreateAcls",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
-    handle=handle,
-    fail=fail,
-)
+API = served(CreateAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=fail)

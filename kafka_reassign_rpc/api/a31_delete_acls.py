@@ -15,9 +15,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.config_ports import DeletedAcl
@@ -80,13 +79,4 @@ async def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> A
     )
 
 
-API = Api(
-    key=31,
-    name="DeleteAcls",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
-    handle=handle,
-    fail=fail,
-)
+API = served(DeleteAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=fail)

@@ -6,16 +6,15 @@ that names it, and still lists the others. It leaves out a move until its record
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
     AclOperation,
     AclResource,
     Answer,
-    Api,
     ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
@@ -90,14 +89,10 @@ def _answer(error: KafkaError | None) -> ListReassignmentsResponse:
     )
 
 
-API = Api(
-    key=32240,
-    name="ListReassignments",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.VENDOR,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+API = served(
+    ListReassignmentsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),
     handle=handle,
-    fail=error_alone(ListReassignmentsResponse),
+    group=ApiGroup.VENDOR,
     max_elements=PARTITION_NUMBERS,
 )

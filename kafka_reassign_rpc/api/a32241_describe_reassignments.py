@@ -10,16 +10,16 @@ Topic and partition are tagged fields: the proposal leaves both to the client's 
 import struct
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.answer_fields import NO_ERROR, error_alone
+from kafka_reassign_rpc.api.answer_fields import NO_ERROR
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
     AclOperation,
     AclResource,
-    Api,
     ApiGroup,
     Encoded,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import Node, required_controller
@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 from kafka_reassign_rpc.support.turns import rest
 
 _DESCRIPTION = struct.Struct(">qqiq")
@@ -97,14 +97,10 @@ def encode_description(move: Move, throttles: TopicThrottles) -> bytes:
     )
 
 
-API = Api(
-    key=32241,
-    name="DescribeReassignments",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.VENDOR,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+API = served(
+    DescribeReassignmentsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),
     handle=handle,
-    fail=error_alone(DescribeReassignmentsResponse),
+    group=ApiGroup.VENDOR,
     max_elements=ALL_PARTITIONS,
 )

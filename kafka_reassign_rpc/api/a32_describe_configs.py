@@ -15,9 +15,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.config_changes import (
     ConfigResource,
@@ -247,16 +246,10 @@ async def fail(request: DescribeConfigsRequest, version: int, error: KafkaError)
     return await answer_with(answer, "results", failed, len(request.resources))
 
 
-API = Api(
-    key=32,
-    name="DescribeConfigs",
-    min_version=0,
-    max_version=4,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, "brokers"),
-        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "topics"),
-    ),
+API = served(
+    DescribeConfigsRequest,
+    Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, "brokers"),
+    Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "topics"),
     handle=handle,
     fail=fail,
     max_elements=RESOURCES,

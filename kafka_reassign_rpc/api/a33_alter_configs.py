@@ -8,9 +8,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
@@ -43,16 +42,10 @@ async def fail(request: AlterConfigsRequest, version: int, error: KafkaError) ->
     return await refuse_all(request, AlterConfigsResponse, version, error)
 
 
-API = Api(
-    key=33,
-    name="AlterConfigs",
-    min_version=0,
-    max_version=2,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
-        Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
-    ),
+API = served(
+    AlterConfigsRequest,
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
     handle=handle,
     fail=fail,
     max_elements=MANY,

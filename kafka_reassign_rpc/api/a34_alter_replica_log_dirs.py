@@ -12,9 +12,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -83,13 +82,9 @@ async def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaEr
     return await _answer(version, by_topic)
 
 
-API = Api(
-    key=34,
-    name="AlterReplicaLogDirs",
-    min_version=0,
-    max_version=2,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
+API = served(
+    AlterReplicaLogDirsRequest,
+    Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),
     handle=handle,
     fail=fail,
     max_elements=PARTITION_NUMBERS,

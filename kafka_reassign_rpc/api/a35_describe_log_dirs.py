@@ -6,16 +6,14 @@ CLUSTER_AUTHORIZATION_FAILED.
 
 from collections.abc import Mapping, Sequence
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.ports import LogDir, Node
@@ -77,14 +75,9 @@ def _dir(version: int, log_dir: LogDir, topics: Mapping[str, list[tuple[object, 
     return InParts(head, "topics", len(topics), elements)
 
 
-API = Api(
-    key=35,
-    name="DescribeLogDirs",
-    min_version=0,
-    max_version=4,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),),
+API = served(
+    DescribeLogDirsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),
     handle=handle,
-    fail=error_alone(DescribeLogDirsResponse),
     max_elements=PARTITION_NUMBERS,
 )

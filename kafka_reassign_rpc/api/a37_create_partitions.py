@@ -13,9 +13,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
@@ -83,13 +82,9 @@ async def fail(request: CreatePartitionsRequest, version: int, error: KafkaError
     return await _message(version, ((name, error) for name in names), len(names))
 
 
-API = Api(
-    key=37,
-    name="CreatePartitions",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.TOPIC),),
+API = served(
+    CreatePartitionsRequest,
+    Acl(AclOperation.ALTER, AclResource.TOPIC),
     handle=handle,
     fail=fail,
     max_elements=MANY,

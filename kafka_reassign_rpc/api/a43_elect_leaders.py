@@ -17,9 +17,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import ItemResult, Node, required_controller
@@ -99,13 +98,9 @@ async def fail(request: ElectLeadersRequest, version: int, error: KafkaError) ->
     return await _answer(version, top, by_topic)
 
 
-API = Api(
-    key=43,
-    name="ElectLeaders",
-    min_version=0,
-    max_version=2,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
+API = served(
+    ElectLeadersRequest,
+    Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),
     handle=handle,
     fail=fail,
     max_elements=PARTITION_NUMBERS,

@@ -10,9 +10,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
@@ -45,16 +44,10 @@ async def fail(request: IncrementalAlterConfigsRequest, version: int, error: Kaf
     return await refuse_all(request, IncrementalAlterConfigsResponse, version, error)
 
 
-API = Api(
-    key=44,
-    name="IncrementalAlterConfigs",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
-        Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
-    ),
+API = served(
+    IncrementalAlterConfigsRequest,
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
     handle=handle,
     fail=fail,
     max_elements=MANY,

@@ -18,10 +18,9 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     Encoded,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
 from kafka_reassign_rpc.api.lease_checks import check_lease
@@ -172,16 +171,10 @@ async def fail(request: AlterPartitionReassignmentsRequest, version: int, error:
     return await answer_with(answer, "responses", elements, len(topics), sum(len(topic.partitions) for topic in topics))
 
 
-API = Api(
-    key=45,
-    name="AlterPartitionReassignments",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(
-        Acl(AclOperation.ALTER, AclResource.CLUSTER),
-        Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "a leased throttle"),
-    ),
+API = served(
+    AlterPartitionReassignmentsRequest,
+    Acl(AclOperation.ALTER, AclResource.CLUSTER),
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "a leased throttle"),
     handle=handle,
     fail=fail,
     max_elements=ALL_PARTITIONS,

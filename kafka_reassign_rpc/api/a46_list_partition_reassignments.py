@@ -18,10 +18,9 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     Encoded,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
@@ -214,13 +213,9 @@ async def fail(request: ListPartitionReassignmentsRequest, _version: int, error:
     )
 
 
-API = Api(
-    key=46,
-    name="ListPartitionReassignments",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+API = served(
+    ListPartitionReassignmentsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),
     handle=handle,
     fail=fail,
     max_elements=PARTITION_NUMBERS,

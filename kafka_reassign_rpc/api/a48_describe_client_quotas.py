@@ -5,7 +5,14 @@ left out.
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    RequestContext,
+    served,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -55,13 +62,9 @@ def fail(_request: DescribeClientQuotasRequest, version: int, error: KafkaError)
     )
 
 
-API = Api(
-    key=48,
-    name="DescribeClientQuotas",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, names_request=False),),
+API = served(
+    DescribeClientQuotasRequest,
+    Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, names_request=False),
     handle=handle,
     fail=fail,
 )

@@ -13,9 +13,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
@@ -80,13 +79,9 @@ def _entry(version: int, parts: Parts, error: KafkaError | None) -> InParts:
     return InParts(entry, "entity", len(parts), names)
 
 
-API = Api(
-    key=49,
-    name="AlterClientQuotas",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, names_request=False),),
+API = served(
+    AlterClientQuotasRequest,
+    Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, names_request=False),
     handle=handle,
     fail=fail,
 )

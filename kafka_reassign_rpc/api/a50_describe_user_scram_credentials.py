@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    RequestContext,
+    served,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
@@ -93,13 +100,9 @@ def fail(
     )
 
 
-API = Api(
-    key=50,
-    name="DescribeUserScramCredentials",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),),
+API = served(
+    DescribeUserScramCredentialsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),
     handle=handle,
     fail=fail,
 )

@@ -11,9 +11,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
@@ -87,13 +86,9 @@ def _message(error: KafkaError | None) -> str | None:
     return None if error.message == error.default_message else error.message
 
 
-API = Api(
-    key=51,
-    name="AlterUserScramCredentials",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, "as the controller: others answer NOT_CONTROLLER first"),),
+API = served(
+    AlterUserScramCredentialsRequest,
+    Acl(AclOperation.ALTER, AclResource.CLUSTER, "as the controller: others answer NOT_CONTROLLER first"),
     handle=handle,
     fail=fail,
     to_controller=True,

@@ -5,16 +5,16 @@ the leader knows what to do next.
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, error_alone
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
     AclOperation,
     AclResource,
     Answer,
-    Api,
     ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, answer_with, replicas
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, required_controller
@@ -109,14 +109,10 @@ def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tup
     return (*fields, recovery, epoch) if version >= _FIRST_WITH_RECOVERY else (*fields, epoch)
 
 
-API = Api(
-    key=56,
-    name="AlterPartition",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.INTER_BROKER,
-    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+API = served(
+    AlterPartitionRequest,
+    Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),
     handle=handle,
-    fail=error_alone(AlterPartitionResponse),
+    group=ApiGroup.INTER_BROKER,
     max_elements=ALL_PARTITIONS,
 )

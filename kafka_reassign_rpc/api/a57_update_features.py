@@ -2,8 +2,7 @@
 finalized, so each update is refused with the text of Kafka's controller (KafkaController.validateFeatureUpdate).
 """
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
@@ -52,14 +51,9 @@ def _refusal(update: _Update, version: int) -> str:
     return "Could not apply finalized feature update because the provided feature is not supported."
 
 
-API = Api(
-    key=57,
-    name="UpdateFeatures",
-    min_version=0,
-    max_version=1,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
+API = served(
+    UpdateFeaturesRequest,
+    Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),
     handle=handle,
-    fail=error_alone(UpdateFeaturesResponse),
     to_controller=True,
 )

@@ -17,16 +17,15 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
     ApiGroup,
     Encoded,
     Peer,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
-    KafkaError,
     PrincipalDeserializationFailure,
     UnsupportedVersion,
 )
@@ -40,7 +39,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     response_prefix,
 )
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, UnknownApi
-from kafka_reassign_rpc.protocol.messages import EnvelopeRequest, EnvelopeResponse
+from kafka_reassign_rpc.protocol.messages import EnvelopeRequest
 from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
@@ -123,17 +122,9 @@ def _envelope(header: RequestHeader, reply: Body) -> list[bytes]:
     return [uvarint(sum(map(len, pieces)) + 1), *pieces, _NO_ERROR_NO_TAGS]
 
 
-def fail(_request: EnvelopeRequest, version: int, error: KafkaError) -> EnvelopeResponse:
-    return EnvelopeResponse(version=version, response_data=None, error_code=error.code)
-
-
-API = Api(
-    key=58,
-    name="Envelope",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.INTER_BROKER,
-    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "only the brokers' listener serves it"),),
+API = served(
+    EnvelopeRequest,
+    Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "only the brokers' listener serves it"),
     handle=handle,
-    fail=fail,
+    group=ApiGroup.INTER_BROKER,
 )

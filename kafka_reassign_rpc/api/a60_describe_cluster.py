@@ -1,7 +1,7 @@
 """DescribeCluster: cluster id, controller, brokers. ZooKeeper mode has no fenced brokers."""
 
-from kafka_reassign_rpc.api.answer_fields import controller_of, error_alone
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.answer_fields import controller_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, RequestContext, served
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, MismatchedEndpointType
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
@@ -51,13 +51,6 @@ def _failed(version: int, code: int, message: str) -> DescribeClusterResponse:
     )
 
 
-API = Api(
-    key=60,
-    name="DescribeCluster",
-    min_version=0,
-    max_version=2,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, "the authorized operations"),),
-    handle=handle,
-    fail=error_alone(DescribeClusterResponse),
+API = served(
+    DescribeClusterRequest, Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, "the authorized operations"), handle=handle
 )

@@ -1,7 +1,6 @@
 """AllocateProducerIds: a broker asks for a block of producer ids, which is durable before it gets it."""
 
-from kafka_reassign_rpc.api.answer_fields import error_alone
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, ApiGroup, RequestContext, served
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
@@ -14,13 +13,9 @@ async def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestC
     )
 
 
-API = Api(
-    key=67,
-    name="AllocateProducerIds",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.INTER_BROKER,
-    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+API = served(
+    AllocateProducerIdsRequest,
+    Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),
     handle=handle,
-    fail=error_alone(AllocateProducerIdsResponse),
+    group=ApiGroup.INTER_BROKER,
 )

@@ -19,9 +19,8 @@ from kafka_reassign_rpc.api.api_definition import (
     AclOperation,
     AclResource,
     Answer,
-    Api,
-    ApiGroup,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
@@ -156,13 +155,9 @@ async def fail(request: DescribeTopicPartitionsRequest, _version: int, error: Ka
     return await answer_with(answer, "topics", topics, len(request.topics))
 
 
-API = Api(
-    key=75,
-    name="DescribeTopicPartitions",
-    min_version=0,
-    max_version=0,
-    group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
+API = served(
+    DescribeTopicPartitionsRequest,
+    Acl(AclOperation.DESCRIBE, AclResource.TOPIC),
     handle=handle,
     fail=fail,
     max_elements=MANY,

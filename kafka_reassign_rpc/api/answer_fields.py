@@ -1,10 +1,8 @@
 """Values of fields that many answers have in common."""
 
 import struct
-from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.api_definition import ErrorAnswer
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -18,16 +16,6 @@ ZERO_UUID = UUID(int=0)
 """Means "no topic id"."""
 
 _WITHOUT_MESSAGE = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
-
-
-def error_alone(response: type[Any], **fields: Any) -> ErrorAnswer:
-    """Answers that hold an error, these fields, and the defaults of their schema."""
-
-    def fail(_request: object, version: int, error: KafkaError) -> Any:
-        text = {"error_message": error.message} if "error_message" in response.fields else {}
-        return response(version=version, error_code=error.code, **(text | fields))
-
-    return fail
 
 
 def controller_of(node: Node) -> int:

@@ -1,4 +1,4 @@
-"""`Api`: how a handler module declares the API key that it serves."""
+"""`served`: how a handler module declares the API key that it serves."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum
@@ -13,7 +13,8 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, Reply, RequestHeader
-from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
+from kafka_reassign_rpc.protocol.versions import SUPPORTED
 
 
 class Peer(NamedTuple):
@@ -108,7 +109,7 @@ class Acl(NamedTuple):
 
 class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
-    min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
+    min_version     lowest and highest version served
     max_version
     acl             the permissions that its requests need, as in Kafka
     fail            makes the answer when `handle` has raised a KafkaError
@@ -132,7 +133,47 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     acl: tuple[Acl, ...]
     handle: Handler
     fail: ErrorAnswer
-    max_elements: int = FEW
-    advertised: bool = True
-    to_controller: bool = False
-    by_brokers: bool = False
+    max_elements: int
+    advertised: bool
+    to_controller: bool
+    by_brokers: bool
+
+
+def error_alone(response: type[Any], **fields: Any) -> ErrorAnswer:
+    """Answers that hold an error, these fields, and the defaults of their schema."""
+
+    def fail(_request: object, version: int, error: KafkaError) -> Any:
+        text = {"error_message": error.message} if "error_message" in response.fields else {}
+        return response(version=version, error_code=error.code, **(text | fields))
+
+    return fail
+
+
+def served(
+    request: type[ApiMessage],
+    *acl: Acl,
+    handle: Handler,
+    fail: ErrorAnswer | None = None,
+    group: ApiGroup = ApiGroup.CLIENT,
+    max_elements: int = FEW,
+    advertised: bool = True,
+    to_controller: bool = False,
+    by_brokers: bool = False,
+) -> Api:
+    """Key, name and versions are those of the message. fail: None, the error alone says it."""
+    key = request.API_KEY
+    low, high = SUPPORTED[key]
+    return Api(
+        key=key,
+        name=request.__name__.removesuffix("Request"),
+        min_version=low,
+        max_version=high,
+        group=group,
+        acl=acl,
+        handle=handle,
+        fail=fail or error_alone(RESPONSES[key]),
+        max_elements=max_elements,
+        advertised=advertised,
+        to_controller=to_controller,
+        by_brokers=by_brokers,
+    )

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     FEW,
     MANY,
@@ -22,11 +21,11 @@ from kafka_reassign_rpc.api.api_definition import (
     AclResource,
     Answer,
     Api,
-    ApiGroup,
     ErrorAnswer,
     Handled,
-    Handler,
     RequestContext,
+    error_alone,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, items_of
 from kafka_reassign_rpc.api.ports import Node
@@ -60,25 +59,8 @@ DENIED, UNKNOWN = TopicAuthorizationFailed(), UnknownTopicOrPartition()
 # ---------------------------------------------------------------------------------------------------------------- rows
 
 
-def row(
-    request: type[ApiMessage], max_version: int, *acl: Acl, handle: Handler, fail: ErrorAnswer, max_elements: int = FEW
-) -> Api:
-    return Api(
-        key=request.API_KEY,
-        name=request.__name__.removesuffix("Request"),
-        min_version=0,
-        max_version=max_version,
-        group=ApiGroup.CLIENT,
-        acl=acl,
-        handle=handle,
-        fail=fail,
-        max_elements=max_elements,
-    )
-
-
 def whole(
     request: type[ApiMessage],
-    max_version: int,
     *acl: Acl,
     why: Callable[[Any, RequestContext], KafkaError],
     fail: ErrorAnswer | None = None,
@@ -91,24 +73,21 @@ def whole(
         raise why(body, ctx)
 
     fail = fail or error_alone(RESPONSES[request.API_KEY], **fields)
-    return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=max_elements)
+    return served(request, *acl, handle=handle, fail=fail, max_elements=max_elements)
 
 
-def nothing(
-    request: type[ApiMessage], max_version: int, *acl: Acl, fields: Callable[[Any], Fields] | None = None
-) -> Api:
+def nothing(request: type[ApiMessage], *acl: Acl, fields: Callable[[Any], Fields] | None = None) -> Api:
     """The list is empty. Clients ask every node and merge the answers."""
     answer: Any = RESPONSES[request.API_KEY]
 
     def handle(_node: Node, body: Any, ctx: RequestContext) -> Handled:
         return answer(version=ctx.api_version, **(fields(body) if fields is not None else NO_FIELDS))  # type: ignore[no-any-return]
 
-    return row(request, max_version, *acl, handle=handle, fail=error_alone(answer))
+    return served(request, *acl, handle=handle)
 
 
 def each(
     request: type[ApiMessage],
-    max_version: int,
     *acl: Acl,
     why: Callable[[str, RequestContext], KafkaError],
     fields: Fields = NO_FIELDS,
@@ -122,12 +101,11 @@ def each(
     async def fail(body: Any, version: int, error: KafkaError) -> Answer:
         return await named_refused(body, version, lambda _name: error, fields, once=once)
 
-    return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=MANY)
+    return served(request, *acl, handle=handle, fail=fail, max_elements=MANY)
 
 
 def of_partitions(
     request: type[ApiMessage],
-    max_version: int,
     *acl: Acl,
     errors: Callable[[Any, RequestContext, KnownTopics], TopicErrors],
     before: Callable[[Any, RequestContext], None] = lambda _body, _ctx: None,
@@ -143,7 +121,7 @@ def of_partitions(
     async def fail(body: Any, version: int, error: KafkaError) -> Answer:
         return await partitions_refused(body, version, same(error), fields)
 
-    return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=PARTITION_NUMBERS)
+    return served(request, *acl, handle=handle, fail=fail, max_elements=PARTITION_NUMBERS)
 
 
 # ------------------------------------------------------------------------------------------------------------- layouts

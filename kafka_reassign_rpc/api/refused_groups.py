@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.refusals import (
@@ -33,7 +34,6 @@ from kafka_reassign_rpc.api.refusals import (
     nothing,
     of_partitions,
     partitions_refused,
-    row,
     same,
     topic_right,
     whole,
@@ -140,23 +140,20 @@ def _of_deletion(request: m.OffsetDeleteRequest, ctx: RequestContext) -> KafkaEr
 _READS, _DESCRIBES, _DELETES = (Acl(operation, GROUP) for operation in (READ, DESCRIBE, DELETE))
 
 APIS: tuple[Api, ...] = (
-    whole(m.JoinGroupRequest, 9, _READS, why=_of_member, fail=_join_refused),
-    whole(m.HeartbeatRequest, 4, _READS, why=_of_member),
-    whole(m.LeaveGroupRequest, 5, _READS, why=_of_member),
-    whole(m.SyncGroupRequest, 5, _READS, why=_of_sync),
-    whole(m.ConsumerGroupHeartbeatRequest, 0, why=_of_kip_848, fields={"error_message": None}),
-    whole(m.ConsumerGroupDescribeRequest, 0, why=_of_kip_848, fail=_kip_848_described, max_elements=MANY),
-    each(m.DescribeGroupsRequest, 5, _DESCRIBES, why=_named(DESCRIBE), fields=_DESCRIBED),
-    each(m.DeleteGroupsRequest, 2, _DELETES, why=_named(DELETE), once=True),
+    whole(m.JoinGroupRequest, _READS, why=_of_member, fail=_join_refused),
+    whole(m.HeartbeatRequest, _READS, why=_of_member),
+    whole(m.LeaveGroupRequest, _READS, why=_of_member),
+    whole(m.SyncGroupRequest, _READS, why=_of_sync),
+    whole(m.ConsumerGroupHeartbeatRequest, why=_of_kip_848, fields={"error_message": None}),
+    whole(m.ConsumerGroupDescribeRequest, why=_of_kip_848, fail=_kip_848_described, max_elements=MANY),
+    each(m.DescribeGroupsRequest, _DESCRIBES, why=_named(DESCRIBE), fields=_DESCRIBED),
+    each(m.DeleteGroupsRequest, _DELETES, why=_named(DELETE), once=True),
     nothing(
         m.ListGroupsRequest,
-        5,
         Acl(DESCRIBE, AclResource.CLUSTER, "all groups"),
         Acl(DESCRIBE, GROUP, "else the groups that are shown"),
     ),
-    of_partitions(
-        m.OffsetCommitRequest, 9, _READS, Acl(READ, AclResource.TOPIC), before=_may_commit, errors=_of_commit
-    ),
-    row(m.OffsetFetchRequest, 9, _DESCRIBES, handle=_fetch_offsets, fail=_no_offsets, max_elements=PARTITION_NUMBERS),
-    whole(m.OffsetDeleteRequest, 0, _DELETES, why=_of_deletion, max_elements=PARTITION_NUMBERS),
+    of_partitions(m.OffsetCommitRequest, _READS, Acl(READ, AclResource.TOPIC), before=_may_commit, errors=_of_commit),
+    served(m.OffsetFetchRequest, _DESCRIBES, handle=_fetch_offsets, fail=_no_offsets, max_elements=PARTITION_NUMBERS),
+    whole(m.OffsetDeleteRequest, _DELETES, why=_of_deletion, max_elements=PARTITION_NUMBERS),
 )

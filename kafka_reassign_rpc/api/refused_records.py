@@ -21,6 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -37,7 +38,6 @@ from kafka_reassign_rpc.api.refusals import (
     of_partitions,
     partitions_of,
     partitions_refused,
-    row,
     same,
     topic_right,
     topics_named_by,
@@ -252,48 +252,43 @@ def _of_producers(_request: object, ctx: RequestContext, known: KnownTopics) -> 
 # ---------------------------------------------------------------------------------------------------------------- rows
 
 APIS: tuple[Api, ...] = (
-    row(
+    served(
         m.ProduceRequest,
-        11,
         Acl(WRITE, TOPIC),
         Acl(WRITE, AclResource.TRANSACTIONAL_ID, "transactional records"),
         handle=_produce,
         fail=_not_produced,
         max_elements=MANY,
     ),
-    row(
+    served(
         m.FetchRequest,
-        17,
         Acl(READ, TOPIC, "consumers"),
         Acl(AclOperation.CLUSTER_ACTION, CLUSTER, "followers"),
         handle=_fetch,
         fail=_not_fetched,
         max_elements=PARTITION_NUMBERS,
     ),
-    row(
+    served(
         m.ListOffsetsRequest,
-        9,
         Acl(DESCRIBE, TOPIC),
         handle=_list_offsets,
         fail=_no_offsets,
         max_elements=PARTITION_NUMBERS,
     ),
-    row(
+    served(
         m.WriteTxnMarkersRequest,
-        1,
         Acl(AclOperation.ALTER, CLUSTER, "or CLUSTER_ACTION"),
         Acl(AclOperation.CLUSTER_ACTION, CLUSTER, "or ALTER"),
         handle=_write_markers,
         fail=_not_written,
         max_elements=PARTITION_NUMBERS,
     ),
-    of_partitions(m.DeleteRecordsRequest, 2, Acl(DELETE, TOPIC), errors=_of_deletion, fields={"low_watermark": -1}),
+    of_partitions(m.DeleteRecordsRequest, Acl(DELETE, TOPIC), errors=_of_deletion, fields={"low_watermark": -1}),
     of_partitions(
         m.OffsetForLeaderEpochRequest,
-        4,
         Acl(AclOperation.CLUSTER_ACTION, CLUSTER, "or the topics"),
         Acl(DESCRIBE, TOPIC),
         errors=_of_epochs,
     ),
-    of_partitions(m.DescribeProducersRequest, 0, Acl(READ, TOPIC), errors=_of_producers),
+    of_partitions(m.DescribeProducersRequest, Acl(READ, TOPIC), errors=_of_producers),
 )

@@ -21,8 +21,8 @@ def _of_token(_request: object, ctx: RequestContext) -> KafkaError:
 _NO_TIMES = {"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1}
 
 APIS: tuple[Api, ...] = (
-    whole(m.CreateDelegationTokenRequest, 3, why=_of_token, fields=_NO_TIMES),
-    whole(m.RenewDelegationTokenRequest, 2, why=_of_token, fields={"expiry_timestamp_ms": -1}),
-    whole(m.ExpireDelegationTokenRequest, 2, why=_of_token, fields={"expiry_timestamp_ms": -1}),
-    whole(m.DescribeDelegationTokenRequest, 3, why=_of_token),
+    whole(m.CreateDelegationTokenRequest, why=_of_token, fields=_NO_TIMES),
+    whole(m.RenewDelegationTokenRequest, why=_of_token, fields={"expiry_timestamp_ms": -1}),
+    whole(m.ExpireDelegationTokenRequest, why=_of_token, fields={"expiry_timestamp_ms": -1}),
+    whole(m.DescribeDelegationTokenRequest, why=_of_token),
 )

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Answer,
     Api,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -33,7 +34,6 @@ from kafka_reassign_rpc.api.refusals import (
     of_partitions,
     partitions_of,
     partitions_refused,
-    row,
     same,
     topic_right,
     topics_named_by,
@@ -159,9 +159,8 @@ _WRITES, _DESCRIBES = Acl(WRITE, TRANSACTION), Acl(DESCRIBE, TRANSACTION)
 _READS_GROUP = Acl(READ, AclResource.GROUP)
 
 APIS: tuple[Api, ...] = (
-    row(
+    served(
         m.AddPartitionsToTxnRequest,
-        5,
         Acl(WRITE, TRANSACTION, "versions 0-3"),
         Acl(WRITE, TOPIC, "versions 0-3"),
         Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "versions 4 and later"),
@@ -169,11 +168,11 @@ APIS: tuple[Api, ...] = (
         fail=_nothing_added,
         max_elements=PARTITION_NUMBERS,
     ),
-    whole(m.AddOffsetsToTxnRequest, 4, _WRITES, _READS_GROUP, why=_of_offsets),
-    whole(m.EndTxnRequest, 4, _WRITES, why=_of_end),
+    whole(m.AddOffsetsToTxnRequest, _WRITES, _READS_GROUP, why=_of_offsets),
+    whole(m.EndTxnRequest, _WRITES, why=_of_end),
     of_partitions(
-        m.TxnOffsetCommitRequest, 4, _WRITES, _READS_GROUP, Acl(READ, TOPIC), before=_may_commit, errors=_of_commit
+        m.TxnOffsetCommitRequest, _WRITES, _READS_GROUP, Acl(READ, TOPIC), before=_may_commit, errors=_of_commit
     ),
-    each(m.DescribeTransactionsRequest, 0, _DESCRIBES, why=_of_description),
-    nothing(m.ListTransactionsRequest, 1, _DESCRIBES, fields=_unknown_states),
+    each(m.DescribeTransactionsRequest, _DESCRIBES, why=_of_description),
+    nothing(m.ListTransactionsRequest, _DESCRIBES, fields=_unknown_states),
 )

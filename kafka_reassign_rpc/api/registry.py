@@ -1,5 +1,5 @@
 """The APIs that a node serves: each module of this package named `a<key>_<name>.py` declares one `API`, and the tables
-of what a node refuses have a row for each.
+of what a node refuses have a row for each, as has that of documents and commands of ours.
 """
 
 import re
@@ -8,11 +8,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from kafka_reassign_rpc import api as handlers
-from kafka_reassign_rpc.api import refused_groups, refused_records, refused_tokens, refused_transactions
+from kafka_reassign_rpc.api import refused_groups, refused_records, refused_tokens, refused_transactions, vendor_table
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 
-REFUSED = (refused_records, refused_groups, refused_transactions, refused_tokens)
+TABLES = (refused_records, refused_groups, refused_transactions, refused_tokens, vendor_table)
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 
 
@@ -27,7 +27,7 @@ def advertised(apis: Mapping[int, Api]) -> Versions:
 def _load() -> dict[int, Api]:
     names = [module.name for module in iter_modules(handlers.__path__) if _HANDLER_MODULE.fullmatch(module.name)]
     handled = (import_module(f"{handlers.__name__}.{name}").API for name in names)
-    return table([*handled, *(api for module in REFUSED for api in module.APIS)])
+    return table([*handled, *(api for module in TABLES for api in module.APIS)])
 
 
 def _of(group: ApiGroup) -> dict[int, Api]:

@@ -10,7 +10,16 @@ import msgspec
 
 from kafka_reassign_rpc.api import vendor_commands, vendor_documents
 from kafka_reassign_rpc.api.answer_fields import NO_ERROR
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Encoded, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Encoded,
+    RequestContext,
+    served,
+)
 from kafka_reassign_rpc.api.ports import Node, obeyed
 from kafka_reassign_rpc.core.document_and_command_bodies import (
     LONGEST_BODY,
@@ -36,6 +45,7 @@ from kafka_reassign_rpc.core.status.broker_documents import Brokers, Departure
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import History, Moves, MovesInFlight, Partitions, Status
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
+from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, DoCommandRequest
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 
 _LONGEST_REASON = 400
@@ -102,7 +112,7 @@ COMMANDS: Sequence[Row] = (
 
 
 class VendorTable:
-    """`what`: document or command."""
+    """`what`: document or command. So is the field of a request called that names one."""
 
     def __init__(self, api: str, what: str, rows: Sequence[Row]) -> None:
         self._api, self._what = api, what
@@ -116,6 +126,9 @@ class VendorTable:
         for row in self._rows.values():
             names.setdefault(row.needs, []).append(row.name)
         return tuple(Acl(needs, AclResource.CLUSTER, ", ".join(those)) for needs, those in names.items())
+
+    async def handle(self, node: Node, request: AskDocumentRequest | DoCommandRequest, ctx: RequestContext) -> Encoded:
+        return await self.answered(node, getattr(request, self._what), request.body, ctx)
 
     async def answered(self, node: Node, name: str, body: bytes, ctx: RequestContext) -> Encoded:
         """Raises UnsupportedVersion for a name that this version does not know."""
@@ -141,3 +154,8 @@ class VendorTable:
 
 ASK = VendorTable("AskDocument", "document", DOCUMENTS)
 DO = VendorTable("DoCommand", "command", COMMANDS)
+
+APIS: tuple[Api, ...] = (
+    served(AskDocumentRequest, *ASK.acl, handle=ASK.handle, group=ApiGroup.VENDOR),
+    served(DoCommandRequest, *DO.acl, handle=DO.handle, group=ApiGroup.VENDOR),
+)

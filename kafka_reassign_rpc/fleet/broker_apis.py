@@ -10,13 +10,12 @@ from kafka_reassign_rpc.api.api_definition import (
     AclResource,
     Api,
     ApiGroup,
-    ErrorAnswer,
     Handler,
     RequestContext,
+    served,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import MAX_ELEMENTS
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
@@ -29,12 +28,10 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+from kafka_reassign_rpc.protocol.versions import ApiKey
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
-
-_Response = LeaderAndIsrResponse | StopReplicaResponse | UpdateMetadataResponse | SimulatedFetchResponse
 
 
 def _broker(node: Node) -> "SimulatedBroker":
@@ -57,34 +54,22 @@ def _fetch(node: Node, request: SimulatedFetchRequest, _ctx: RequestContext) -> 
     return _broker(node).fetch(request)
 
 
-def _fail(response_class: type[_Response]) -> ErrorAnswer:
-    def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
-        return response_class(version=version, error_code=error.code)
-
-    return fail
-
-
-def _api(request_class: type[ApiMessage], response_class: type[_Response], handle: Handler) -> Api:
-    low, high = SUPPORTED[request_class.API_KEY]
-    return Api(
-        key=request_class.API_KEY,
-        name=request_class.__name__.removesuffix("Request"),
-        min_version=low,
-        max_version=high,
-        group=ApiGroup.INTER_BROKER,
-        acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+def _api(request: type[ApiMessage], handle: Handler) -> Api:
+    return served(
+        request,
+        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),
         handle=handle,
-        fail=_fail(response_class),
+        group=ApiGroup.INTER_BROKER,
         max_elements=MAX_ELEMENTS,
     )
 
 
 CONTROLLED_APIS: Mapping[int, Api] = table(
     (
-        _api(LeaderAndIsrRequest, LeaderAndIsrResponse, _leader_and_isr),
-        _api(StopReplicaRequest, StopReplicaResponse, _stop_replica),
-        _api(UpdateMetadataRequest, UpdateMetadataResponse, _update_metadata),
-        _api(SimulatedFetchRequest, SimulatedFetchResponse, _fetch),
+        _api(LeaderAndIsrRequest, _leader_and_isr),
+        _api(StopReplicaRequest, _stop_replica),
+        _api(UpdateMetadataRequest, _update_metadata),
+        _api(SimulatedFetchRequest, _fetch),
     )
 )
 """The controller and other simulated brokers call these."""
