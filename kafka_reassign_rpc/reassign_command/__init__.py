@@ -23,7 +23,6 @@
     status_text              the status document as text; how many moves and events it shows (MOVES_SHOWN, EVENTS_SHOWN)
     history_plots            the figures of the past as `status` plots them (WIDTH)
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
-    folded_events            events of one request as one line: how close together they are (SAME_REQUEST_MS)
     merged_events            the events of all running servers as one stream
     nothing_matched          what a filter that finds nothing says, with the nearest name
     command_errors           the errors that end the command

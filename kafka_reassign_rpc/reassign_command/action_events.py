@@ -11,9 +11,9 @@ from typing import Any
 
 from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
+from kafka_reassign_rpc.core.events.listed_events import as_one, folded, is_about
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
-from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
@@ -30,7 +30,6 @@ POLL_S = 1.0
 _IN_FRONT = ("at", "event", "topic", "partition", "seq", "epoch", "server")
 _IN_WHO = ("principal", "client_id", "address", "listener", "mechanism")
 """Fields that only documents have: `who` has most of them too."""
-_BROKER_LISTS = ("target", "original", "replicas")
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "bytes": lambda rate: f"{text_format.size(rate)}/s".replace(" ", ""),
     "copied": lambda count: text_format.size(count).replace(" ", ""),
@@ -137,7 +136,7 @@ def event_filter(options: ParsedOptions) -> Filter:
     def wanted(event: Event) -> bool:
         return (
             (topic is None or event.get("topic") == topic)
-            and (broker is None or _is_about(event, broker))
+            and (broker is None or is_about(event, broker))
             and (principal is None or _is_of(event, principal))
             and (name is None or fnmatchcase(event["event"], name))
         )
@@ -169,11 +168,6 @@ def _name(options: ParsedOptions) -> str | None:
     if name is not None and not any(fnmatchcase(one, name) for one in EVENTS):
         raise CommandFailed(f"--event: there is no such event{meant(name, EVENTS)}")
     return name
-
-
-def _is_about(event: Event, broker: int) -> bool:
-    """A move may be to, from or with this broker."""
-    return event.get("broker") == broker or any(broker in (event.get(name) or ()) for name in _BROKER_LISTS)
 
 
 def _since(text: str, now_s: float) -> int:

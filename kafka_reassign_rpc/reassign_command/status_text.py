@@ -11,11 +11,11 @@ from rich.cells import cell_len
 
 from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, text_format
 from kafka_reassign_rpc.client.move_progress import progress_of
+from kafka_reassign_rpc.core.events.listed_events import as_one, folded
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots
-from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time

@@ -9,11 +9,12 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from kafka_reassign_rpc.core.events.event_lines import Event, LogClock, read_line
+from kafka_reassign_rpc.core.events.listed_events import are_one_line, as_one, is_about
 from kafka_reassign_rpc.core.status.documents import Events, SilentServer
 from kafka_reassign_rpc.status_page.requests import EventsRequest
 from kafka_reassign_rpc.support.error_text import error_text
@@ -35,7 +36,6 @@ FROM_NOW_ON = -1
 
 Recorded = tuple[int, Event]
 """An event, and when it was recorded as far as its log shows: ms since 1970."""
-_BROKER_LISTS = ("target", "original", "replicas")
 _WHO = ("principal", "who", "requested_by")
 
 
@@ -80,16 +80,20 @@ class EventFeed:
         await self._read(at)
         newest_first = [list(one.events)[::-1] for one in self._logs.values()]
         merged = heapq.merge(*newest_first, key=_time, reverse=True)
-        found: list[Event] = []
+        found: list[list[Event]] = []
         pace = Pace()
         for recorded, event in merged:
             await pace.rest()
-            if max(recorded, event["at"]) >= wanted.since and _is_wanted(event, wanted):
-                found.append(event)
-                if len(found) == wanted.limit:
-                    break
+            if max(recorded, event["at"]) < wanted.since or not _is_wanted(event, wanted):
+                continue
+            if wanted.is_folded and found and are_one_line(found[-1][0], event):
+                found[-1].append(event)
+            elif len(found) == wanted.limit:
+                break
+            else:
+                found.append([event])
         missing = [SilentServer(server, one.why) for server, one in self._logs.items() if one.why is not None]
-        return Events(at, found, missing)
+        return Events(at, [as_one(group) for group in found], missing)
 
     async def _read(self, at: int) -> None:
         async with self._turn:
@@ -165,16 +169,6 @@ def _time(recorded: Recorded) -> tuple[int, int]:
 def _is_wanted(event: Event, wanted: EventsRequest) -> bool:
     return (
         (wanted.topic is None or wanted.topic in str(event.get("topic", "")))
-        and (wanted.broker is None or _is_about(event, wanted.broker))
+        and (wanted.broker is None or is_about(event, wanted.broker))
         and (wanted.principal is None or any(wanted.principal in str(event.get(name, "")) for name in _WHO))
     )
-
-
-def _is_about(event: Event, broker: int) -> bool:
-    """As `kafka-reassign events --broker`: about this broker, or about a move to, from or with it."""
-    return event.get("broker") == broker or any(broker in _listed(event, name) for name in _BROKER_LISTS)
-
-
-def _listed(event: Event, name: str) -> list[Any]:
-    found = event.get(name)
-    return found if isinstance(found, list) else []

@@ -110,6 +110,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "broker": "only events of this broker, and of moves with a replica on it",
         "principal": "only events with this text in the principal, or in the text that says who asked",
         "limit": f"events of one answer, {MOST_EVENTS} at most ({EVENTS})",
+        "folded": "`yes`: those of one request that gives brokers a rate are one, with `brokers` in place of `broker`",
     },
     "/api/v1/history": {"span": "`hour` (the default): a point every 10 seconds; `day`: one every 5 minutes"},
 }
@@ -167,3 +168,4 @@ class EventsRequest:
         self.broker = given.number("broker", 0, INT32)
         self.principal = given.text("principal")
         self.limit = given.number("limit", 1, MOST_EVENTS) or EVENTS
+        self.is_folded = given.one_of("folded", ("yes",)) is not None

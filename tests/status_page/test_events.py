@@ -50,6 +50,17 @@ def reads_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "EVERY_S", 0.0)
 
 
+async def test_sv_11_folded_rates_of_one_request_are_one_event_of_the_limit_and_only_where_asked() -> None:
+    def rate(at: int, broker: int) -> dict[str, Any]:
+        return {"at": at, "event": "throttle.set", "bytes": 700, "broker": broker}
+
+    feed = feed_of({1: Log(event(5), rate(10, 2), rate(11, 1), rate(12, 2), event(20, broker=4))})
+    found = (await feed.newest(EventsRequest("folded=yes&limit=2"), 0)).events
+    assert found == [event(20, broker=4), {"at": 12, "event": "throttle.set", "bytes": 700, "brokers": [1, 2]}]
+    assert await times(feed, "limit=3") == [20, 12, 11]
+    assert await times(feed, "folded=yes&broker=1") == [11]
+
+
 async def test_sv_11_events_of_all_servers_are_merged_the_newest_first_and_only_new_ones_are_read() -> None:
     first, second = Log(*[event(10 * n) for n in range(5)]), Log(event(15), event(35))
     feed = feed_of({1: first, 2: second})

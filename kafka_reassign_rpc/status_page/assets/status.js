@@ -12,7 +12,6 @@ const TABLES_MS = 4000;
 const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
 const OLD_MS = 10_000;
-const SAME_REQUEST_MS = 2000;
 const SPANS_MS = { hour: 3_600_000, day: 86_400_000 };
 
 const API = document.documentElement.dataset.api;
@@ -429,31 +428,17 @@ function diskCell(disk) {
 
 async function showEvents() {
   if (isFolded("events")) return;
-  const { isThere, body } = await ask("events", { ...entries(byId("events-filter")), limit: EVENTS });
+  const { isThere, body } = await ask("events", { ...entries(byId("events-filter")), limit: EVENTS, folded: "yes" });
   const missing = isThere ? body.missing : [];
   byId("events-missing").textContent = missing.map(({ server, why }) => `Events${server === null ? "" : ` of server ${server}`} are missing: ${why}.`).join(" ");
-  fill(byId("events"), isThere ? folded(body.events).map(eventRow) : [], isThere ? "No event." : body.error);
+  fill(byId("events"), isThere ? body.events.map(eventRow) : [], isThere ? "No event." : body.error);
 }
-
-// One request gives a rate to many brokers: that is one line.
-function folded(events) {
-  const found = [];
-  for (const event of events) {
-    const last = found.at(-1);
-    if (last !== undefined && isSameRate(last, event)) last.brokers.push(event.broker);
-    else found.push({ ...event, brokers: event.broker === undefined ? [] : [event.broker] });
-  }
-  return found;
-}
-
-const isSameRate = (one, other) =>
-  one.event.startsWith("throttle.") && other.broker !== undefined && one.brokers.length > 0 && Math.abs(one.at - other.at) < SAME_REQUEST_MS &&
-  ["event", "bytes", "reason", "who"].every((name) => one[name] === other[name]);
 
 function eventRow(event) {
   const of = [];
   if (event.topic !== undefined) of.push(event.partition === undefined ? event.topic : `${event.topic}-${event.partition}`);
-  if (event.brokers.length) of.push(`${event.brokers.length === 1 ? "broker" : "brokers"} ${event.brokers.toSorted((a, b) => a - b).join(", ")}`);
+  if (event.brokers !== undefined) of.push(`brokers ${event.brokers.join(", ")}`);
+  else if (event.broker !== undefined) of.push(`broker ${event.broker}`);
   const what = [];
   if (event.target) what.push(`to ${replicas(event.target)}`);
   if (event.copied !== undefined) what.push(`${size(event.copied)} copied`);
