@@ -4,21 +4,17 @@ are read again."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
-
-AGAIN_S = 0.5
 
 
 class DynamicConfigs:
@@ -31,59 +27,46 @@ class DynamicConfigs:
             BROKERS: throttles.set_broker,
         }
         self._seen = -1
-        self._read_all = True
-        self._wake = asyncio.Event()
         self._caught_up = asyncio.Event()
-        self._wake.set()
-        zk.on_connected(self._connected)
-        zk.on_watch(self._watch_fired)
-        self._task = asyncio.create_task(self._run(), name="configs")
+        feeds = (znode_paths.CONFIG_CHANGES,)
+        self._changes = AnnouncedChanges(zk, feeds, (), self._all, self._changed, _failed)
+        self._changes.start("configs")
 
     async def ready(self) -> None:
         await self._caught_up.wait()
 
     async def close(self) -> None:
-        await end(self._task)
+        await self._changes.close()
 
-    def _connected(self) -> None:
-        self._read_all = True
-        self._wake.set()
+    async def _all(self) -> None:
+        await self._announced()
+        for kind, set_configs in self._setters.items():
+            found, garbage = await self._store.get_all(kind)
+            _skip(garbage)
+            for name, configs in found.items():
+                set_configs(name, configs)
+        self._caught_up.set()
 
-    def _watch_fired(self, kind: WatchKind, path: str) -> None:
-        if kind is WatchKind.CHILDREN and path == znode_paths.CONFIG_CHANGES:
-            self._wake.set()
+    async def _changed(self, _repaired: Collection[str]) -> None:
+        for entity in await self._announced():
+            kind, _, name = entity.partition("/")
+            if kind in self._setters:
+                try:
+                    self._setters[kind](name, await self._store.get(kind, name))
+                except BadZnode as error:
+                    _skip([error])
 
-    async def _run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self._follow()
-                self._caught_up.set()
-            except ZkError as error:
-                log.info("the brokers keep the dynamic configs that they have until these can be read: %s", error)
-                await asyncio.sleep(AGAIN_S)
-                self._read_all = True
-                self._wake.set()
-
-    async def _follow(self) -> None:
+    async def _announced(self) -> Sequence[str]:
         changes = await self._store.changes_since(self._seen, watch=True)
         self._seen = changes.last
-        bad = list(changes.bad)
-        if self._read_all:
-            self._read_all = False
-            for kind, set_configs in self._setters.items():
-                found, garbage = await self._store.get_all(kind)
-                bad += garbage
-                for name, configs in found.items():
-                    set_configs(name, configs)
-        else:
-            for entity in changes.entities:
-                kind, _, name = entity.partition("/")
-                if kind in self._setters:
-                    try:
-                        self._setters[kind](name, await self._store.get(kind, name))
-                    except BadZnode as error:
-                        bad.append(error)
-        for unreadable in bad:
-            log.warning("a malformed config is skipped, so the brokers keep the one before: %s", unreadable)
+        _skip(changes.bad)
+        return changes.entities
+
+
+def _failed(error: Exception) -> None:
+    log.info("the brokers keep the dynamic configs that they have until these can be read: %s", error)
+
+
+def _skip(bad: Iterable[BadZnode]) -> None:
+    for unreadable in bad:
+        log.warning("a malformed config is skipped, so the brokers keep the one before: %s", unreadable)

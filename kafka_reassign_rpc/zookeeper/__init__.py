@@ -18,6 +18,7 @@ znode_decoder.py                 the one decoder of JSON and numbers in znodes; 
                                  (LARGEST)
 topic_znodes.py                  topics, and the states of their partitions
 znode_contents.py                brokers, failed brokers, the controller, configs, ids
+announced_changes.py             follows what announcements name, and reads all again after a connection
 config_znodes.py                 dynamic configs and their announcement, and how old that gets (CHANGE_EXPIRATION_MS)
 quota_znodes.py                  quotas and SCRAM credentials
 served_configs.py                configs and quotas as clients read and change them

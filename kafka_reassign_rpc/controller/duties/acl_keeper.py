@@ -13,23 +13,21 @@ something older over a write of this server.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
-from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read, acl_path
-from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +35,6 @@ MOST_ACLS = 1_000_000
 """With more ACLs the keeper gives up, and admits only super users: memory has an end."""
 MOST_LOGGED = 20
 """Unreadable znodes that are logged one by one at a load."""
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 10.0
 READ_TOGETHER = 200
 _FEEDS = frozenset((znode_paths.ACL_CHANGES, znode_paths.EXTENDED_ACL_CHANGES))
 
@@ -52,24 +49,17 @@ class AclKeeper:
         self._store = AclStore(zk)
         self._cache = authorizer.cache
         self._lock = asyncio.Lock()
-        self._wake = asyncio.Event()
         self._unreadable: dict[str, ResourcePattern] = {}
         """By path. They are watched, since a repair is not announced."""
-        self._repaired: set[str] = set()
-        self._stale = True
         self._last: Mapping[str, int] = {}
         self._pace = Pace()
-        self._task: asyncio.Task[None] | None = None
+        self._changes = AnnouncedChanges(zk, _FEEDS, self._unreadable, self._all, self._changed, _failed)
 
     async def start(self) -> None:
-        self._zk.on_watch(self._watch_fired)
-        self._zk.on_connected(self._reconnected)
-        self._wake.set()
-        self._task = asyncio.create_task(self._run(), name="acls")
+        self._changes.start("acls")
 
     async def close(self) -> None:
-        if self._task is not None:
-            await end(self._task)
+        await self._changes.close()
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
         """At once in force. Returns the ACLs before and after. Raises as AclStore.change."""
@@ -78,48 +68,18 @@ class AclKeeper:
             await self._put(pattern, after)
             return before, after
 
-    def _watch_fired(self, _kind: WatchKind, path: str) -> None:
-        if path in self._unreadable:
-            self._repaired.add(path)
-            self._wake.set()
-        elif path in _FEEDS:
-            self._wake.set()
+    async def _all(self) -> None:
+        async with self._lock:
+            await self._load()
 
-    def _reconnected(self) -> None:
-        self._stale = True
-        self._wake.set()
-
-    async def _run(self) -> None:
-        backoff = Backoff(FIRST_RETRY_S, LONGEST_RETRY_S)
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                async with self._lock:
-                    await (self._load() if self._stale else self._follow())
-            except Exception as error:
-                self._stale = True
-                if isinstance(error, NotSent | Unknown) or not self._zk.connected:
-                    continue  # `_reconnected` comes, or has come
-                if isinstance(error, ZkError | TooManyInZooKeeper):
-                    log.error(
-                        "the ACLs cannot be loaded, so the last ones hold, or only super users are admitted: %s", error
-                    )
-                else:
-                    log.exception(
-                        "a defect: the last ACLs hold, or only super users are admitted, until all are loaded again"
-                    )
-                self._wake.set()
-                await backoff.sleep()
-            else:
-                backoff.reset()
+    async def _changed(self, repaired: Collection[str]) -> None:
+        async with self._lock:
+            await self._follow(repaired)
 
     async def _load(self) -> None:
         """What vanishes from ZooKeeper in the meantime is announced."""
-        self._stale = False
         await self._store.create_paths()
         self._last = await self._store.last_changes()
-        self._repaired.clear()
         since = self._zk.last_zxid
         gone = dict.fromkeys(self._cache.patterns())
         bad = 0
@@ -147,13 +107,12 @@ class AclKeeper:
         self.authorizer.loaded = True
         await self._store.purge_changes(now_ms())
 
-    async def _follow(self) -> None:
+    async def _follow(self, repaired: Collection[str]) -> None:
         changed = await self._store.changed_since(self._last)
         if changed.bad:
             log.warning("an announcement cannot be decoded, so all ACLs are read again: %s", changed.bad[0])
             await self._load()
             return
-        repaired, self._repaired = self._repaired, set()
         again = [self._unreadable[path] for path in repaired if path in self._unreadable]
         await self._read([*changed.patterns, *again])
         self._last = changed.last
@@ -183,3 +142,13 @@ class AclKeeper:
     async def _put(self, pattern: ResourcePattern, entries: Entries | None) -> None:
         await self._pace.through(self._cache.put(pattern, entries))
         await self._pace.rest()
+
+
+def _failed(error: Exception) -> None:
+    if isinstance(error, ZkError | TooManyInZooKeeper):
+        log.error("the ACLs cannot be loaded, so the last ones hold, or only super users are admitted: %s", error)
+    else:
+        log.error(
+            "a defect: the last ACLs hold, or only super users are admitted, until all are loaded again",
+            exc_info=error,
+        )

@@ -5,33 +5,28 @@ znodes once they are repaired. While ZooKeeper is away, all stays.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
-from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.resolved_host import resolved
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER, QuotaStore, quota_entity_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
-
 
 class ClientConfigKeeper:
     """Fills a table of quotas, and a cache of credentials if SCRAM needs one."""
 
     def __init__(self, zk: ZooKeeper, quotas: QuotaTable, credentials: CredentialCache | None) -> None:
-        self._zk = zk
         self._quotas = quotas
         self._credentials = credentials
         self._configs = ConfigStore(zk)
@@ -40,61 +35,22 @@ class ClientConfigKeeper:
         """IPs as their quotas count, by IPs or names of hosts as they are set."""
         self._last = -1
         """The number of the last announcement that was read."""
-        self._read_all = True
-        self._repaired: set[str] = set()
-        """Znodes that could not be read and have changed since."""
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        feeds = (znode_paths.CONFIG_CHANGES,)
+        self._changes = AnnouncedChanges(zk, feeds, self._store.unreadable, self._all, self._changed, _failed)
 
     async def start(self) -> None:
         """Returns when all has been read once. Raises ZkError if credentials cannot be read; quotas are tried again
         later."""
-        self._zk.on_watch(self._watch_fired)
-        self._zk.on_connected(self._connected)
         try:
-            await self._all()
-            self._read_all = False
+            await self._changes.read()
         except ZkError as error:
             if self._credentials is not None:
                 raise
             log.error("no quota of a user, client or IP holds until they can be read: %s", error)
-            self._wake.set()
-        self._task = asyncio.create_task(self._run(), name="client configs")
+        self._changes.start("client configs")
 
     async def close(self) -> None:
-        if self._task is not None:
-            await end(self._task)
-
-    def _watch_fired(self, _kind: WatchKind, path: str) -> None:
-        if path in self._store.unreadable:
-            self._repaired.add(path)
-            self._wake.set()
-        elif path == znode_paths.CONFIG_CHANGES:
-            self._wake.set()
-
-    def _connected(self) -> None:
-        self._read_all = True
-        self._wake.set()
-
-    async def _run(self) -> None:
-        backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S)
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                if self._read_all:
-                    self._read_all = False
-                    await self._all()
-                else:
-                    await self._changed()
-            except Exception as error:
-                if not isinstance(error, ZkError):
-                    log.exception("quotas and credentials could not be read; all are read again")
-                self._read_all = True
-                self._wake.set()
-                await backoff.sleep()
-            else:
-                backoff.reset()
+        await self._changes.close()
 
     async def _all(self) -> None:
         self._last = (await self._configs.changes_since(self._last, watch=True)).last
@@ -108,10 +64,9 @@ class ClientConfigKeeper:
         if self._credentials is not None:
             self._credentials.keep_only(user for entity in entities if (user := _user(entity)) is not None)
 
-    async def _changed(self) -> None:
+    async def _changed(self, repaired: Collection[str]) -> None:
         changes = await self._configs.changes_since(self._last, watch=True)
         self._last = changes.last
-        repaired, self._repaired = self._repaired, set()
         paths = [*changes.entities, *(path.removeprefix(znode_paths.CONFIG + "/") for path in repaired)]
         entities = [entity for path in paths if (entity := quota_entity_of(path)) is not None]
         for some in pieces(entities, READ_TOGETHER):
@@ -138,6 +93,11 @@ class ClientConfigKeeper:
             self._addresses[entity] = ((IP, address or _host(entity)),)
             if before not in (None, self._addresses[entity]):
                 self._quotas.put(before, {})
+
+
+def _failed(error: Exception) -> None:
+    if not isinstance(error, ZkError):
+        log.error("quotas and credentials could not be read; all are read again", exc_info=error)
 
 
 def _host(entity: QuotaEntity) -> str | None:
