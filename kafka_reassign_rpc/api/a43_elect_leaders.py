@@ -23,14 +23,12 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import ItemResult, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.leadership.elections import ElectionType
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import in_turns, rest
-
-PREFERRED = 0
-UNCLEAN = 1
 
 _Topic = ElectLeadersResponse.ReplicaElectionResult
 _Partition = _Topic.PartitionResult
@@ -38,13 +36,15 @@ _Partition = _Topic.PartitionResult
 
 async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Answer:
     controller = required_controller(node)
-    kind = request.election_type if ctx.api_version >= 1 else PREFERRED
-    if kind not in {PREFERRED, UNCLEAN}:
+    kind = request.election_type if ctx.api_version >= 1 else ElectionType.PREFERRED
+    if kind not in tuple(ElectionType):
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
     wanted = None
     if request.topic_partitions is not None:
         wanted = await _wanted(request.topic_partitions)
-    results: Sequence[ItemResult] = await controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
+    results: Sequence[ItemResult] = await controller.elect_leaders(
+        wanted, unclean=kind == ElectionType.UNCLEAN, ctx=ctx
+    )
     by_topic = await _by_topic(results, everything=wanted is None)
     answer = await _answer(ctx.api_version, 0, by_topic)
     await in_turns(emptied(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list))))

@@ -5,10 +5,8 @@ come from immutable `Partition`s: so a large answer can be built in slices while
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.kafka_errors import LeaderNotAvailable, ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-
-LEADER_NOT_AVAILABLE = 5
-REPLICA_NOT_AVAILABLE = 9
 
 
 class PartitionMetadata(NamedTuple):
@@ -37,8 +35,9 @@ def partition_metadata(
         replicas = [r for r in replicas if r in alive]
         isr = [r for r in isr if r in alive]
     if partition.leader not in alive:
-        return PartitionMetadata(LEADER_NOT_AVAILABLE, index, NO_LEADER, partition.leader_epoch, replicas, isr, offline)
+        error = LeaderNotAvailable.code
+        return PartitionMetadata(error, index, NO_LEADER, partition.leader_epoch, replicas, isr, offline)
     error = 0
     if len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
-        error = REPLICA_NOT_AVAILABLE
+        error = ReplicaNotAvailable.code
     return PartitionMetadata(error, index, partition.leader, partition.leader_epoch, replicas, isr, offline)

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import password, text, text_or_empty, true_or_false
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas, sasl_login
+from kafka_reassign_rpc.security.tls.context_parts import VERSIONS
 from kafka_reassign_rpc.transport import broker_link_settings as brokers
 from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
@@ -119,7 +120,7 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     _to_zookeeper("zookeeper.ssl.truststore.type", "Its format.", "PEM|PKCS12|JKS", "what its bytes say"),
-    _to_zookeeper("zookeeper.ssl.enabled.protocols", "The versions of TLS.", "VERSION[,…]", "TLSv1.2,TLSv1.3"),
+    _to_zookeeper("zookeeper.ssl.enabled.protocols", "The versions of TLS.", "VERSION[,…]", ",".join(VERSIONS)),
     _to_zookeeper("zookeeper.ssl.protocol", "Known, and of no effect.", "VERSION", "TLSv1.2"),
     _to_zookeeper("zookeeper.ssl.cipher.suites", "The cipher suites by Java's names.", "SUITE[,…]", "OpenSSL's"),
     _to_zookeeper(

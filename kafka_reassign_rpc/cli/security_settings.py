@@ -23,6 +23,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
+from kafka_reassign_rpc.security.tls.context_parts import VERSIONS
 
 TLS = "TLS of listeners"
 KAFKA_CONFIG = "settings of brokers"
@@ -134,7 +135,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         "RULE:PATTERN/REPLACEMENT/[LU][,…]",
         "DEFAULT: the whole subject",
     ),
-    _tls("ssl.enabled.protocols", listed, "The versions of TLS.", "VERSION[,…]", "TLSv1.2,TLSv1.3"),
+    _tls("ssl.enabled.protocols", listed, "The versions of TLS.", "VERSION[,…]", ",".join(VERSIONS)),
     _tls("ssl.protocol", text, "Known, and of no effect: see ssl.enabled.protocols.", "VERSION", "TLSv1.3"),
     _tls(
         "ssl.cipher.suites",

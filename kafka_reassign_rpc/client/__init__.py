@@ -46,7 +46,6 @@ from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.client.move_progress import LogDirProgressTracker, Progress, ProgressSnapshot
 from kafka_reassign_rpc.client.result_values import (
     MOVING,
-    NO_THROTTLE,
     WAITING,
     ClusterNode,
     LogDirs,
@@ -76,6 +75,7 @@ from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.partition import QUEUE, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE
 
 __all__ = [
     "MOVING",

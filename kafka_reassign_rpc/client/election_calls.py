@@ -4,10 +4,9 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, r
 from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results, by_topic
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
+from kafka_reassign_rpc.core.leadership.elections import ElectionType
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ApiMessage, ElectLeadersRequest
-
-PREFERRED = 0
 
 _Partitions = ElectLeadersRequest.TopicPartitions
 
@@ -20,7 +19,7 @@ async def elect_preferred_leaders(router: RequestRouter, partitions: Partitions,
     def build(version: int) -> ApiMessage:
         if version < 1:  # its answer cannot say that the node is not the controller
             raise UnsupportedHere("This needs Kafka 2.4 or later: ElectLeaders 1.")
-        return ElectLeadersRequest(election_type=PREFERRED, topic_partitions=wanted, timeout_ms=timeout_ms)
+        return ElectLeadersRequest(election_type=ElectionType.PREFERRED, topic_partitions=wanted, timeout_ms=timeout_ms)
 
     answer = await router.ask_controller(build, ElectLeadersRequest, changes=True)
     raise_for(answer.error_code, None)

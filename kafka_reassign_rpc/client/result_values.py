@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
-NO_THROTTLE = 2**63 - 1
-"""The throttle that KIP-240 reports where none applies, bytes/s."""
-
 MOVING, WAITING = "moving", "waiting"
 """A listed move is in flight, or in the queue."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.move_progress import Progress
-from kafka_reassign_rpc.client.result_values import NO_THROTTLE
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE
 from kafka_reassign_rpc.support.human_units import duration, size
 
 __all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "throttle"]

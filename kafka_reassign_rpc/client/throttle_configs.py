@@ -14,10 +14,10 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
+    LOG_DIRS_RATE,
 )
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
-LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_THROTTLES = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
 TOPIC_THROTTLES = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.support.bounded_text import whole_number
 
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 MOST_BROKERS = 5_000
+"""That a list names, or an answer."""
 BROKER_IDS = f"ids of brokers with commas between them, at most {MOST_BROKERS}"
 """What `parse_brokers` expects."""
 

@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     StaleControllerEpoch,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.leadership.broker_changes import UNKNOWN_BROKER_EPOCH
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared, update_metadata_states
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
@@ -40,7 +41,6 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 
-UNKNOWN_BROKER_EPOCH = -1
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.leadership.broker_changes import UNKNOWN_BROKER_EPOCH
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.metadata_cache import shared
@@ -37,7 +38,6 @@ _AWAIT_LEADER_AND_ISR = frozenset(
     error.code
     for error in (UnknownTopicOrPartition, InvalidRequest, FencedLeaderEpoch, InvalidUpdateVersion, UnknownTopicId)
 )
-UNKNOWN_BROKER_EPOCH = -1
 
 
 class IsrProposal(NamedTuple):

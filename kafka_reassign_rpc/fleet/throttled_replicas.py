@@ -13,8 +13,6 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     rate_of,
 )
 
-LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-
 
 class ThrottledReplicas:
     def __init__(self) -> None:

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
@@ -19,6 +18,7 @@ from kafka_reassign_rpc.preflight.broker_principals import (
     principal_at,
 )
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
+from kafka_reassign_rpc.support.host_port import is_address
 
 _NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds): ISRs would freeze"
 _NEXT_PRINCIPAL = re.compile(r",(?=\s*[A-Za-z]+:)")
@@ -166,9 +166,6 @@ def _alike(principal: str) -> str:
 
 def _may_act(authorizer: AclAuthorizer, principal: str, host: str) -> bool:
     """A host that is a name has no ACL of its own: Kafka compares addresses."""
-    try:
-        ip_address(host)
-    except ValueError:
-        host = ""
     action, cluster = AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER
-    return authorizer.authorize(principal, java_host(host), action, cluster, CLUSTER_NAME)
+    of_host = java_host(host if is_address(host) else "")
+    return authorizer.authorize(principal, of_host, action, cluster, CLUSTER_NAME)

@@ -16,6 +16,8 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE, LISTENER, PROTOCOL
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 """What a controller sends to brokers."""
@@ -60,7 +62,10 @@ def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[
         yield unsafe(
             "brokers",
             f"{len(silent)} of {counted(len(answers), 'broker')} cannot be controlled from here: "
-            + some(f"broker {one.broker.id} at {_address(one.endpoint)} ({one.problem})" for one in silent),
+            + some(
+                f"broker {one.broker.id} at {Address(one.endpoint.host, one.endpoint.port)} ({one.problem})"
+                for one in silent
+            ),
             "start them, open the way to them, or give the login and the TLS of brokers (docs/security-outward.md)",
         )
     without = [one.broker.id for one in answers if listener is not None and one.endpoint.listener != listener]
@@ -130,14 +135,14 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
             "give the server a listener of that name (--listeners)",
         )
     far = [one.broker.id for one in heard if not _is_only_here(one.endpoint.host)]
-    local = [_address(one) for one in advertised if _is_only_here(one.host)]
+    local = [str(Address(one.host, one.port)) for one in advertised if _is_only_here(one.host)]
     if far and local:
         return unsafe(
             "listeners",
             f"{some_brokers(far, 'are')} not on this host and would look for the controller at {some(local)}",
             "give --listeners or --advertised-listeners with an address that brokers reach",
         )
-    places = some(f"{one.listener}://{_address(one)}" for one in advertised)
+    places = some(f"{one.listener}://{Address(one.host, one.port)}" for one in advertised)
     return fine("listeners", f"brokers would find the server at {places}")
 
 
@@ -181,12 +186,8 @@ def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
         yield fine("cluster-action", "the brokers take this server's principal as a controller")
 
 
-def _address(endpoint: Endpoint) -> str:
-    return f"{endpoint.host}:{endpoint.port}"
-
-
 def name_for_controller(configs: Configs) -> str:
-    for name in ("control.plane.listener.name", "inter.broker.listener.name", "security.inter.broker.protocol"):
+    for name in (CONTROL_PLANE, LISTENER, PROTOCOL):
         if configs.get(name):
             return configs[name].upper()  # ListenerName.normalised
     return "PLAINTEXT"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka_reassign_rpc.client import Replica, ReplicaLogDir
+from kafka_reassign_rpc.core.kafka_errors import ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
@@ -12,7 +13,6 @@ from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.support.counted import plural
 
-REPLICA_NOT_AVAILABLE = 9
 RETRY_S = 0.1
 
 
@@ -87,7 +87,7 @@ def start(
         for replica, error in context.client.alter_replica_log_dirs(pending).items():
             if error is None:
                 started.append(replica)
-            elif error.code != REPLICA_NOT_AVAILABLE:
+            elif error.code != ReplicaNotAvailable.code:
                 raise CommandFailed(f"CommandFailed to alter dir for {replica}: {error.message}")
         for replica in sorted(started):
             context.output.line(

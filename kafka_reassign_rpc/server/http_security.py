@@ -9,7 +9,6 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Iterable
-from ipaddress import ip_address
 from typing import Protocol
 
 import msgspec
@@ -18,6 +17,7 @@ from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import OpenDoor
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
+from kafka_reassign_rpc.support.host_port import is_address
 
 LOCALHOST = "localhost"
 
@@ -45,7 +45,7 @@ class HttpSecurity(msgspec.Struct, frozen=True):
     def answers_for(self, hosts: Iterable[str]) -> bool:
         """Whether all `Host` headers of a request name this server. No browser sends a request without one."""
         return self.authenticates or all(
-            _is_address(name) or name == LOCALHOST or name in self.host_names for name in map(_name_of, hosts)
+            is_address(name) or name == LOCALHOST or name in self.host_names for name in map(_name_of, hosts)
         )
 
 
@@ -53,14 +53,6 @@ def _name_of(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].removesuffix(".").lower()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def credentials(header: str) -> tuple[str, str] | None:

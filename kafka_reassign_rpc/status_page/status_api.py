@@ -34,6 +34,7 @@ from kafka_reassign_rpc.status_page.requests import (
 )
 from kafka_reassign_rpc.status_page.status_stream import StatusStream
 from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.support.wall_clock import now_ms
 
 API = "/api/v1/"
 HIDDEN = (
@@ -132,7 +133,7 @@ class StatusApi:
         return self._status_now(full=self._full)
 
     def _status_now(self, *, full: bool) -> Status:
-        now = status_of(self._view(), at=_now_ms(), version=self._version, full=full)
+        now = status_of(self._view(), at=now_ms(), version=self._version, full=full)
         return with_last(now, self._last(), full=full)
 
     # ------------------------------------------------------------------------------------------------ answers
@@ -175,7 +176,7 @@ class StatusApi:
         term = self._term()
         if term is None:
             return self._elsewhere()
-        at = _now_ms()
+        at = now_ms()
         listed_at = at - _age_ms(kept.at)
         return _document(page(term, kept.value, offset=asked.offset, limit=asked.limit, at=at, listed_at=listed_at))
 
@@ -192,7 +193,7 @@ class StatusApi:
         term = self._term()
         if term is None:
             return self._elsewhere()
-        at = _now_ms()
+        at = now_ms()
         counted_at = at - _age_ms(kept.at)
         term.viewed()
         made = brokers.brokers_of(
@@ -229,7 +230,7 @@ class StatusApi:
         term = self._term()
         if term is None or not kept.value.losses:  # it was not the controller while it counted
             return self._elsewhere()
-        at = _now_ms()
+        at = now_ms()
         answers = departures.Answers(term, kept.value)
         return _document(answers.document(at=at, counted_at=at - _age_ms(kept.at)))
 
@@ -238,14 +239,14 @@ class StatusApi:
             asked = EventsRequest(query)
         except BadParameter as error:
             return _problem(400, str(error))
-        return _document(await self._feed.newest(asked, _now_ms())) if self._full else _problem(403, HIDDEN)
+        return _document(await self._feed.newest(asked, now_ms())) if self._full else _problem(403, HIDDEN)
 
     async def _history_page(self, query: Given) -> HttpPage:
         try:
             span = Parameters(query, tuple(PARAMETERS[f"{API}history"])).one_of("span", tuple(SPANS)) or "hour"
         except BadParameter as error:
             return _problem(400, str(error))
-        past = self._figures.history.past(span, time.monotonic(), _now_ms())
+        past = self._figures.history.past(span, time.monotonic(), now_ms())
         return _document(History(past.at, past.step_ms, past.points))
 
     # ------------------------------------------------------------------------------------------------- parts
@@ -319,7 +320,3 @@ def _encoded(status: int, document: msgspec.Struct) -> HttpPage:
 
 def _age_ms(made_at: float) -> int:
     return round((asyncio.get_running_loop().time() - made_at) * 1000)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -54,10 +54,10 @@ def host_ports(given: str | Iterable[str]) -> list[tuple[str, Address]]:
     return [(text.strip(), host_port(text)) for text in texts if text.strip()]
 
 
-def is_ip(host: str) -> bool:
-    """An IPv6 address is one with its brackets, too."""
+def is_address(host: str) -> bool:
+    """`::1` is one, `::ffff:127.0.0.1:2181` is not: it ends with a port."""
     try:
-        ip_address(host.strip("[]"))
+        ip_address(host)
     except ValueError:
         return False
     return True

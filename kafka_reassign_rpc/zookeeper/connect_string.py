@@ -1,10 +1,10 @@
 """Kafka's `zookeeper.connect`: `host:port,host:port/chroot`, IPv6 addresses in brackets."""
 
 import re
-from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.host_port import is_address
 
 DEFAULT_PORT = 2181
 _HOST = re.compile(r"[\w.%:-]+")
@@ -38,11 +38,11 @@ def _host(part: str) -> tuple[str, int]:
         port = port[1:]
     else:
         host, colon, port = part.rpartition(":")
-        if not colon or (":" in host and not _is_address(host)):  # an IPv6 address without a port
+        if not colon or (":" in host and not is_address(host)):  # an IPv6 address without a port
             host, port = part, ""
     if not host:
         raise ValueError("zookeeper.connect: a part of it has no host")
-    if not _HOST.fullmatch(host) or (":" in host and not _is_address(host)):
+    if not _HOST.fullmatch(host) or (":" in host and not is_address(host)):
         raise ValueError("zookeeper.connect: a part of it is no host (a login does not belong there)")
     if not port:
         return host, DEFAULT_PORT
@@ -50,16 +50,3 @@ def _host(part: str) -> tuple[str, int]:
     if number is None:
         raise ValueError("zookeeper.connect: a part of it ends with no port")
     return host, number
-
-
-def _is_address(text: str) -> bool:
-    """`::ffff:127.0.0.1:2181` is an address with a port, as to ZooKeeper; `::1` is one without."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def show_host(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

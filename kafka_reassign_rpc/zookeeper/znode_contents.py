@@ -11,6 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
     MAX_EPOCH,
@@ -109,12 +110,7 @@ def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None =
         "version": 5,
         "host": plain.host if plain else None,
         "port": plain.port if plain else -1,
-        "endpoints": [
-            f"{one.listener}://[{one.host}]:{one.port}"
-            if ":" in one.host
-            else f"{one.listener}://{one.host}:{one.port}"
-            for one in endpoints
-        ],
+        "endpoints": [f"{one.listener}://{Address(one.host, one.port)}" for one in endpoints],
         "jmx_port": -1,
         "timestamp": str(now_ms),
         "listener_security_protocol_map": {one.listener: one.security_protocol for one in endpoints},

@@ -30,8 +30,8 @@ from aiozk.session import Session
 from aiozk.states import States
 
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
-from kafka_reassign_rpc.zookeeper.connect_string import show_host
 from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, ZkError
 
@@ -71,7 +71,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         access: Access = PLAIN,
         watch: Callable[[int, str], None],
     ) -> None:
-        super().__init__(",".join(show_host(*host) for host in hosts), timeout, None, False, None)
+        super().__init__(",".join(str(Address(*host)) for host in hosts), timeout, None, False, None)
         self.hosts = list(hosts)
         random.shuffle(self.hosts)
         self.wanted_timeout = timeout
@@ -179,13 +179,13 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
                 self._over("the server has expired it", known_to_server=False)
                 continue
             except (OSError, EOFError, struct.error, ValueError, ZkError) as error:
-                reason = f"{show_host(*self._at())}: {_why(error)}"
+                reason = f"{Address(*self._at())}: {_why(error)}"
                 level = logging.DEBUG if reason == self.last_error else logging.INFO
                 log.log(level, "no ZooKeeper session over %s", reason)
                 self.last_error = reason
             else:
                 lost = await pump
-                self.last_error = f"{show_host(*self._at())}: {lost}"
+                self.last_error = f"{Address(*self._at())}: {lost}"
                 if self.connected:
                     self._suspend(lost)
                 if monotonic() - since > SHORT_LIVED_SECONDS:
@@ -244,7 +244,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self._tick()
         if self.session_id is None:  # this process stood still during the handshake: the lease has run out already
             return pump
-        log.info("ZooKeeper session %#x over %s, timeout %g s", self.session_id, show_host(*self._at()), self.timeout)
+        log.info("ZooKeeper session %#x over %s, timeout %g s", self.session_id, Address(*self._at()), self.timeout)
         _call(self.connected_hooks)
         return pump
 

@@ -7,9 +7,10 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.support.slices import finished
 
 MIB = 1 << 20

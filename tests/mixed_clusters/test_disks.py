@@ -8,7 +8,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient
-from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
+from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 from tests.pipeline.test_submit import submit
 from tests.waiting import eventually
 

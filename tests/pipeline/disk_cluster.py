@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import ClusterNode, KafkaError, PartitionInfo, Re
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_BROKER, Config
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
+from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 
 
 @dataclass

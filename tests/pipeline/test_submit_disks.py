@@ -13,13 +13,13 @@ import pytest
 from kafka_reassign_rpc.cli import submit_disks_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica
-from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaStorageError,
     LogDirNotFound,
     ReplicaNotAvailable,
 )
+from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of

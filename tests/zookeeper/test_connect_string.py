@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string, show_host
+from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 from tests.tables import for_each
 
 
@@ -46,8 +46,3 @@ def test_sv_1_the_connect_string_reads_as_kafka_reads_it(text: str, hosts: list[
 def test_sv_1_a_connect_string_that_makes_no_sense_is_one_clear_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"^zookeeper\.connect: .+$"):
         parse_connect_string(text)
-
-
-def test_sv_1_an_ipv6_address_is_shown_in_brackets() -> None:
-    assert show_host("::1", 2181) == "[::1]:2181"
-    assert show_host("zk", 2181) == "zk:2181"

@@ -21,7 +21,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     for name, definition in TOPIC_CONFIGS.items()
     if definition.synonym is not None
 }
-_NEW_IN_3_9 = "controller.quorum.bootstrap.servers"
+NEW_IN_3_9 = "controller.quorum.bootstrap.servers"
 """A broker with this config knows every message format version of 3.9."""
 _OLDEST_RELEASE = "2.8-IV1"
 
@@ -29,7 +29,7 @@ ASKED: tuple[str, ...] = (
     *dict.fromkeys(synonym for synonyms in _SYNONYMS.values() for synonym in synonyms),
     TIERED_STORAGE,
     PROTOCOL_VERSION,
-    _NEW_IN_3_9,
+    NEW_IN_3_9,
 )
 """Configs that this server reads from brokers."""
 
@@ -105,7 +105,7 @@ def _newest_format(answers: Iterable[BrokerAnswer | None]) -> int | None:
     oldest = format_version(definition, _OLDEST_RELEASE)
     known: list[int] = []
     for one in answers:
-        if one is None or _NEW_IN_3_9 not in one.known:
+        if one is None or NEW_IN_3_9 not in one.known:
             spoken = None if one is None else format_version(definition, one.protocol)
             known.append(max(place for place in (oldest, spoken, 0) if place is not None))
     return min(known, default=None)

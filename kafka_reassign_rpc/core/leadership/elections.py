@@ -13,7 +13,7 @@ rule is in `reassignment_algebra`, that of controlled shutdown in `broker_change
 """
 
 from collections.abc import Collection, Iterable
-from enum import Enum
+from enum import IntEnum
 
 from msgspec.structs import replace
 
@@ -44,7 +44,7 @@ RECOVERING = 1
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
-class ElectionType(Enum):
+class ElectionType(IntEnum):
     """As on the wire."""
 
     PREFERRED = 0

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
+from kafka_reassign_rpc.core.config_values import MOST_BROKERS
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -20,8 +21,6 @@ MOST_LOG_DIRS = 100
 """Failed ones of one broker."""
 NO_DISKS: Mapping[int, BrokerDisk] = {}
 NEVER_READ: Mapping[int, int] = {}
-MOST_BROKERS = 5_000
-"""In one answer."""
 
 
 class ReplicaCounts(NamedTuple):

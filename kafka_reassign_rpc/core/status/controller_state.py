@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kafka_reassign_rpc.core.config_values import MOST_BROKERS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
-
-MOST_BROKERS = 5_000
 
 
 class BrokerState(msgspec.Struct, frozen=True):

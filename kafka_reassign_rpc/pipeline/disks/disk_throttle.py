@@ -10,8 +10,8 @@ import msgspec
 
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_BROKER
-from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
+from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster

@@ -22,6 +22,7 @@ from joserfc.jwk import Key, KeySet, RSAKey, guess_key
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
+from kafka_reassign_rpc.security.sasl.scram_messages import SASL_NAME
 
 ALGORITHMS = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]
 INVALID_TOKEN = '{"status":"invalid_token"}'  # noqa: S105
@@ -34,8 +35,7 @@ KIDS_REMEMBERED = 16
 KID_S = 60.0
 """For these seconds an unknown key id is not asked for again (RefreshingHttpsJwks)."""
 
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
-_FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
+_FIRST = re.compile(rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
 _AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_~+/.a-zA-Z0-9]++=*+)", re.ASCII)
 
 

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
+from kafka_reassign_rpc.security.login.sasl_login import JAAS
 from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
@@ -28,7 +29,6 @@ from kafka_reassign_rpc.support.secrecy import told, told_class
 PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
 KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER, GSSAPI)
 ENABLED = "sasl.enabled.mechanisms"
-JAAS = "sasl.jaas.config"
 USERS_FILE = "sasl.plain.users.file"
 JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 CALLBACKS = "sasl.server.callback.handler.class"

@@ -25,13 +25,13 @@ LONGEST_MESSAGE = 8192
 """In bytes. A name takes 3,072 with each character escaped, twice with an authorization id."""
 LONGEST_NONCE = 1024
 """In characters. Clients send 20 to 60."""
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
+SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
 _VALUE = r"[\x01-\x2b\x2d-\x7f]++"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]++"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS = rf"(?:,[A-Za-z]++={_VALUE})*"
 _CLIENT_FIRST = re.compile(
-    rf"n,(?:a=(?P<authzid>{_NAME}))?,(?:m={_VALUE},)?n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS})"
+    rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,(?:m={_VALUE},)?n=(?P<name>{SASL_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS})"
 )
 _CLIENT_FINAL = re.compile(rf"c=(?P<channel>{_BASE64}),r=(?P<nonce>{_NONCE}){_EXTENSIONS},p=(?P<proof>{_BASE64})")
 

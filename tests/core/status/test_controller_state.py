@@ -1,9 +1,10 @@
 """What the controller answers about brokers: leased rates and controlled shutdowns."""
 
+from kafka_reassign_rpc.core.config_values import MOST_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.status.controller_state import MOST_BROKERS, BrokerState, broker_states
+from kafka_reassign_rpc.core.status.controller_state import BrokerState, broker_states
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
 
