@@ -71,7 +71,6 @@ class RanLines:
         coverage = [sys.executable, "-m", "coverage"]
         run = [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         run += ["-p", "tests.ran_lines", "--numprocesses=2", "--dist=loadfile", "--reruns=1", f"--costs={costs}"]
-        run += arguments
         surroundings = surroundings_of_own_run(root)
         subprocess.run([*coverage, "erase", f"--rcfile={settings}"], cwd=root, env=surroundings, check=True)
         costs.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import pytest
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken
+from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken, ServerRegistration
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -49,6 +49,16 @@ async def test_sv_3_a_second_server_with_the_same_id_does_not_start_and_says_who
             assert sorted(await zk.children(znode_paths.REASSIGNMENT_SERVERS)) == ["1000", "1001"]
     async with server(zk_connect) as again:
         await again.ready()
+
+
+@pytest.mark.parametrize(("data", "at"), [(GONE, " at 127.0.0.1:1"), (b"garbage", "")])
+async def test_sv_3_the_refusal_of_an_id_names_the_address_of_the_other_server_if_it_can_be_read(
+    zk: ZooKeeper, data: bytes, at: str
+) -> None:
+    await zk.ensure_path(znode_paths.REASSIGNMENT_SERVERS)
+    await zk.create(PATH, data)
+    with pytest.raises(BrokerIdTaken, match=f"^another server{at} has broker.id 1000 "):
+        await ServerRegistration(zk, 1000).ensure(())
 
 
 async def test_sv_3_a_server_whose_predecessor_was_killed_serves_as_a_standby_until_the_end_of_its_session(

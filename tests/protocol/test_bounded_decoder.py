@@ -13,6 +13,8 @@ from kafka_reassign_rpc.protocol.bounded_decoder import decoder
 from kafka_reassign_rpc.protocol.decoder_source import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED, decoded
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
+    decode_body_in_parts,
+    decode_head,
     decode_request,
     decode_request_in_slices,
     decode_response,
@@ -305,6 +307,40 @@ def test_860_5_unknown_tags_are_skipped_and_known_ones_kept_wherever_they_are() 
     assert request.body.queue is True
     assert request.body.topics[0].partitions[0].replicas is None
     assert request.body.topics[0].partitions[0].expected_replicas == [3]
+
+
+ONE_TAG = b"\1\x09\1x"
+"""A tagged field that is not known."""
+
+
+@for_each("tags", [(b"\0", b"\0"), (ONE_TAG, b"\0"), (b"\0", ONE_TAG), (ONE_TAG, ONE_TAG)])
+def test_860_5_elements_come_one_by_one_whether_they_have_tagged_fields_or_not(tags: tuple[bytes, bytes]) -> None:
+    topics = [
+        b"\2" + name + b"\2" + b"\0\0\0\1\0\0" + of_topic for name, of_topic in zip((b"t", b"u"), tags, strict=True)
+    ]
+    body = b"\0\0\0\7" + b"\3" + b"".join(topics) + b"\0"
+    head, elements = decode_body_in_parts(AlterPartitionReassignmentsRequest, body, "topics", version=0)
+    assert head.timeout_ms == 7
+    assert [(one.name, [each.partition_index for each in one.partitions]) for one in elements] == [
+        ("t", [1]),
+        ("u", [1]),
+    ]
+
+
+@for_each("topics", [b"\0", b"\1"])
+def test_860_5_a_null_array_has_no_elements_and_neither_has_an_empty_one(topics: bytes) -> None:
+    body = b"\0\0\0\7" + topics + b"\0"
+    assert [*decode_body_in_parts(ListPartitionReassignmentsRequest, body, "topics", version=0)[1]] == []
+
+
+@for_each("version", [0, 1, 9])
+@for_each("count", [0, 1, 200])
+def test_860_5_the_head_of_a_message_ends_where_the_count_of_the_array_begins(version: int, count: int) -> None:
+    topics = [MetadataRequest.MetadataRequestTopic(version=version, name=f"t{one}") for one in range(count)]
+    body = encode_body(MetadataRequest(version=version, topics=topics), version=version)
+    for start in (0, 3):
+        _, at = decode_head(MetadataRequest, bytes(start) + body, "topics", version=version, start=start)
+        assert at == start
 
 
 @pytest.mark.long

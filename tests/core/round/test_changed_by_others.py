@@ -52,3 +52,5 @@ def test_hm_2_a_partition_that_has_no_state_yet_cannot_have_an_older_one() -> No
     without_state = replace(KNOWN, partition_epoch=-1)
     assert changed_by_others(topic(without_state), topic(replace(KNOWN, isr=()))) == {}
     assert changed_by_others(topic(without_state), topic()) == {0: without_state}
+    first = replace(KNOWN, partition_epoch=0)
+    assert changed_by_others(topic(first), topic(replace(first, isr=()))) == {0: first}

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, with_known_completion
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView, assignment_write
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from tests.core.build import moving, not_moving
+from tests.core.build import TOPIC, cluster, moving, not_moving
 from tests.tables import for_each
 
 KNOWN = replace(not_moving(3, 1), pending_deletion=(2,))
@@ -48,3 +49,20 @@ def test_455_9_a_completion_is_known_from_the_entry_that_this_controller_writes(
 )
 def test_455_4_what_others_have_written_since_a_completion_counts(known: Partition, read: Partition) -> None:
     assert with_known_completion(known, read) is read
+
+
+@for_each(
+    "too_large, after, written",
+    [
+        ((), KNOWN, AssignmentWrite.LATER),  # StopReplica is not confirmed
+        ((), replace(KNOWN, pending_deletion=()), AssignmentWrite.NOW),
+        (("other",), replace(KNOWN, pending_deletion=()), AssignmentWrite.NOW),
+        ((TOPIC,), replace(KNOWN, pending_deletion=()), AssignmentWrite.LATER),
+        ((TOPIC,), BEFORE_COMPLETION, AssignmentWrite.LATER),
+    ],
+)
+def test_455_9_a_completion_is_written_once_no_replica_is_to_be_deleted_and_the_znode_has_room(
+    too_large: tuple[str, ...], after: Partition, written: AssignmentWrite
+) -> None:
+    here = RoundView(cluster(BEFORE_COMPLETION), too_large)
+    assert assignment_write(here, TOPIC, BEFORE_COMPLETION, after) is written

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.round.changed_by_others import (
     EDITED,
-    MOST_RAISED,
     UNKNOWN_CHANGES,
     is_put_back,
     put_back,
@@ -62,6 +61,11 @@ def test_hm_2_in_place_of_an_older_or_impossible_state_the_former_leader_and_isr
     assert epochs(value) == after
 
 
+def test_hm_2_the_first_version_of_a_state_counts_as_one() -> None:
+    first = replace(FORMER, partition_epoch=0)
+    assert with_former_state(replace(OTHERS, isr=(9,)), first).isr == first.isr
+
+
 def test_hm_2_the_state_of_a_topic_that_was_made_again_holds_if_its_leader_epoch_is_higher() -> None:
     read = replace(OTHERS, created=41, partition_epoch=0, leader_epoch=4)
     value = with_former_state(read, FORMER)
@@ -80,7 +84,7 @@ def test_hm_2_a_state_that_was_written_by_hand_where_none_could_be_read_has_to_h
 
 def test_hm_2_a_partition_epoch_rises_by_a_bounded_number_of_writes_and_a_leader_epoch_stays_an_int32() -> None:
     read = replace(OTHERS, partition_epoch=4, leader_epoch=INT32)
-    assert epochs(with_former_state(read, replace(FORMER, partition_epoch=5_000))) == (INT32, 4 + MOST_RAISED + 1)
+    assert epochs(with_former_state(read, replace(FORMER, partition_epoch=5_000))) == (INT32, 4 + 1_000 + 1)
 
 
 @for_each("leader_epoch, partition_epoch, was", [(1, 0, True), (1, 1, False), (0, 0, False), (1, -1, False)])

@@ -58,6 +58,12 @@ def test_dh_2_a_new_replica_goes_to_an_open_broker_or_stays_where_none_is_left(
     assert told(here).count("cordon.corrected") == corrected
 
 
+def test_sv_1_a_new_replica_stays_on_a_cordoned_broker_while_the_znode_of_its_topic_has_no_room() -> None:
+    here = RoundView(appeared(Partition((3, 1))).cluster, {TOPIC})
+    assert placed(here) == (3, 1)
+    assert "cordon.corrected" not in told(here)
+
+
 def test_dh_2_the_first_state_names_the_brokers_that_hold_the_replicas() -> None:
     state = made(fail_over(appeared(Partition((3, 1))), TOPIC, 0, own_id=SERVER))
     assert (state.leader, state.isr, state.leader_epoch, state.move) == (2, (2, 1), 0, None)

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
+from kafka_reassign_rpc.core.topics.missing_replicas import place_missing, replace_missing
 from kafka_reassign_rpc.core.topics.topic_deletion import replicas_to_delete
 from tests.core.build import TOPIC, broker, decided, made, moving, not_moving, view
 from tests.tables import for_each
@@ -61,6 +61,13 @@ def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> N
     (change,) = replace_missing(view(not_moving(1, 1000, isr=(1,)), live=(1, 2)), TOPIC, 0, OWN_ID)
     value = change.value
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
+
+
+def test_sv_1_a_missing_replica_stays_missing_while_the_znode_of_its_topic_has_no_room() -> None:
+    partition = not_moving(1, 2)
+    full = RoundView(lacking(partition, live=(1, 2, 3)).cluster, {TOPIC})
+    assert place_missing(full, TOPIC, 0, partition, OWN_ID) == (partition, 1)
+    assert replace_missing(full, TOPIC, 0, OWN_ID) == []
 
 
 def test_sv_4_a_missing_replica_gets_the_next_free_broker_and_the_other_replicas_stay_as_they_are() -> None:
