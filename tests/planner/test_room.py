@@ -2,12 +2,14 @@
 
 import pytest
 
-from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom, holdable_bytes, room_of
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom, Spare, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, PlannerCluster, Volume
 from tests.planner.clusters import broken_rules, partition, topic
 from tests.planner.column_plans import make_plan
+from tests.tables import for_each
 
 HEAL = Goal(GoalKind.HEAL)
 ROOMS = [
@@ -33,6 +35,36 @@ def test_dp_2_what_is_left_is_what_one_volume_has_for_certain() -> None:
     assert [room.left(arrived) for arrived in (0, 100, 400, 700, 900)] == [500, 400, 100, 0, 0]
     coming = room_of(PlannerBroker(1, None, True, 3000, 950, 60, 2, volumes), 0, 70, 0.1)
     assert coming == BrokerRoom(700 - 60 - 140, 500 - 60 - 140, 3)
+
+
+FULL = Load._make([0] * len(MEASURES))
+"""Nothing more may come."""
+
+
+@for_each(
+    "spare, is_over, for_replicas",
+    [
+        (Spare(0), False, 0),
+        (Spare(-1), True, -1),
+        (Spare(5, FULL), False, -1),
+        (Spare(5, FULL._replace(replicas=1)), False, 5),
+        (Spare(5, FULL._replace(cpu=-1)), True, -1),
+        (Spare(-1, FULL._replace(replicas=2)), True, -1),
+    ],
+)
+def test_dp_2_a_broker_that_holds_exactly_what_it_may_is_not_over_its_limit(
+    spare: Spare, for_replicas: int, *, is_over: bool
+) -> None:
+    assert (spare.is_over, spare.for_replicas) == (is_over, for_replicas)
+
+
+def test_dp_2_what_comes_fits_to_the_last_byte_and_to_the_last_unit_of_each_measure() -> None:
+    room = Spare(10, FULL._replace(bytes=UNBOUNDED, replicas=1, produce=3))
+    assert room.fits(Load(bytes=10, replicas=1, produce=3))
+    for more in (Load(bytes=11), Load(replicas=2), Load(produce=4), Load(cpu=1)):
+        assert not room.fits(more), more
+    assert room.without(Load(bytes=4, replicas=1)).load() == FULL._replace(bytes=6, produce=3)
+    assert Spare(10).without(Load(bytes=4, cpu=7)) == Spare(6)
 
 
 def heal_with(broker: PlannerBroker, *sizes: int) -> Plan:

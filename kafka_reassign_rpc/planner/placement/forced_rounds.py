@@ -61,7 +61,7 @@ class ForcedRounds:
         most: int,
         seed: int,
         *,
-        home_first: bool = False,
+        home_first: bool,
     ) -> None:
         """by_rack    the brokers that may get a replica
         racks      of all brokers, as far as known

@@ -41,7 +41,7 @@ class Placing:
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, Load], Spare],
         *,
-        home_first: bool = False,
+        home_first: bool,
     ) -> None:
         """Arguments are those of ForcedRounds; `by_rack` has brokers of one speed together. With `home_first` a copy
         stays in the rack that is proposed, where that is one of the emptiest.
