@@ -51,6 +51,8 @@ def test_236_11_a_rate_that_a_lease_sets_and_takes_back_is_an_event_with_the_rat
     assert of_broker(BOTH, (RATE, RATE), {}, ()) == [("throttle.restored", "controller", None, "no rate")]
     former = {LEADER_RATE: "900", FOLLOWER_RATE: "900"}
     assert of_broker(BOTH, (RATE, RATE), former, ()) == [("throttle.restored", "controller", 900, None)]
+    none = {LEADER_RATE: "0", FOLLOWER_RATE: "0"}
+    assert of_broker(BOTH, (RATE, RATE), none, ()) == [("throttle.restored", "controller", 0, None)]
     assert of_broker(BOTH, (RATE, RATE), BOTH, (RATE, RATE)) == []
 
 
@@ -84,6 +86,8 @@ def test_236_11_another_rate_that_stays_is_one_event_for_both_sides_or_one_for_e
         ("throttle.set", None, 8, f"to receive: {by}"),
     ]
     assert of_broker(apart, (), apart, (RATE, RATE)) == [], "no lease was there"
+    none = {LEADER_RATE: "0", FOLLOWER_RATE: "700"}
+    assert of_broker(none, (RATE, RATE), none, (RATE, RATE)) == [("throttle.set", None, 0, f"to send: {by}")]
 
 
 def test_236_11_a_rate_that_is_left_away_is_an_event_once_with_the_command_that_sets_it_again() -> None:

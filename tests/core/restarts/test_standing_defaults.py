@@ -14,6 +14,10 @@ HUGE = "999999999999"
     [
         ({}, []),
         ({LOCAL: "5", WHOLE: "6"}, []),
+        ({LOCAL: "6", WHOLE: "6"}, []),
+        ({"log.local.retention.bytes": "9", "log.retention.bytes": "9"}, []),
+        ({"log.cleaner.threads": "1"}, []),
+        ({"max.connections": "1", "max.connection.creation.rate": "1"}, []),
         ({LOCAL: HUGE}, [[LOCAL]]),
         ({LOCAL: HUGE, WHOLE: "-1"}, []),
         ({LOCAL: "800000000", WHOLE: "900000000", "max.connections": "0"}, [["max.connections"]]),
