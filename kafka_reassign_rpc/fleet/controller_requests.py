@@ -15,7 +15,7 @@ maybeUpdateMetadataCache, LogManager.getOrCreateLog, as of 3.9.
 
 from collections.abc import Callable, Generator, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.broker_changes import UNKNOWN_BROKER_EPOCH
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared, update_metadata_states
+from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
@@ -87,7 +87,7 @@ class ControllerRequests:
             return LeaderAndIsrResponse(version=version, error_code=refused)
         self.controller_epoch = request.controller_epoch
         by_id: dict[UUID | None, list[tuple[int, int]]] = {}
-        states = leader_and_isr_states(request)
+        states = states_of(request)
         while part := list(islice(states, SLICE)):
             applied = AppliedRequest()
             for topic, topic_id, state in part:
@@ -171,7 +171,7 @@ class ControllerRequests:
         if not refused:
             self.controller_epoch = request.controller_epoch
             self._cache.update_brokers(request)
-            states = update_metadata_states(request)
+            states = states_of(request)
             while part := list(islice(states, SLICE)):
                 self._cache.update_partitions(part)
                 yield AppliedRequest()
@@ -186,7 +186,8 @@ class ControllerRequests:
         return 0
 
 
-def leader_and_isr_states(request: LeaderAndIsrRequest) -> Iterator[tuple[str, UUID | None, _State]]:
+def states_of(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> Iterator[tuple[str, UUID | None, Any]]:
+    """Yields (topic, its id if known, state)."""
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield topic.topic_name, topic.topic_id or None, state

@@ -1,6 +1,6 @@
 """A broker's view of the cluster: exactly the contents of its UpdateMetadata requests (Kafka's ZkMetadataCache)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 import msgspec
@@ -86,13 +86,6 @@ class MetadataCache:
         topic.id = topic_id
         if topic_id is not None:
             self._names[topic_id] = topic.name
-
-
-def update_metadata_states(request: UpdateMetadataRequest) -> Iterator[tuple[str, UUID | None, _State]]:
-    """Yields (topic, its id if known, state)."""
-    for topic in request.topic_states:
-        for state in topic.partition_states:
-            yield topic.topic_name, topic.topic_id or None, state
 
 
 def _alive(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> AliveBroker:

@@ -36,7 +36,7 @@ from kafka_reassign_rpc.fleet.controller_requests import (
     ControllerRequests,
     Response,
     Steps,
-    leader_and_isr_states,
+    states_of,
 )
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import IsrProposals
@@ -272,7 +272,7 @@ class SimulatedBroker:
         logs = self._table.logs
         return {
             topic
-            for topic, _, state in leader_and_isr_states(request)
+            for topic, _, state in states_of(request)
             if state.leader_epoch == 0 and (topic, state.partition_index) not in logs
         }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import (
     Command,
+    OthersChanged,
     Round,
     change_each,
     every_partition,
@@ -101,18 +102,12 @@ class ControllerFailover(Command[None]):
         super().durable()
 
 
-class BrokersRead(Command[None]):
+class BrokersRead(OthersChanged[facts.BrokersChanged]):
     """`changed` is called once the decisions are durable, if any broker has changed."""
 
     def __init__(self, found: facts.BrokersRegistered, own_id: int, changed: Callable[[], None]) -> None:
-        super().__init__()
-        self._found = found
+        super().__init__(found, lambda _: changed())
         self._own_id = own_id
-        self._notify = changed
-        self._changed = facts.BrokersChanged()
-
-    def learn(self, cluster: Cluster) -> Iterator[None]:
-        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         forget_failures_of_registered(work, self._changed.joined)
@@ -128,11 +123,6 @@ class BrokersRead(Command[None]):
             )
             yield from brake_waiting_repairs(work)
         self.answer(None)
-
-    def durable(self) -> None:
-        if self._changed:
-            self._notify()
-        super().durable()
 
 
 class Reported(Command[None]):
@@ -154,59 +144,37 @@ def _adapt_all(work: Round, down: Collection[int]) -> Iterator[None]:
     )
 
 
-class StatesRead(Command[None]):
+class StatesRead(OthersChanged[list[TopicPartition]]):
     """States that brokers have written by themselves (inter.broker.protocol.version < 2.7). `changed` is called with
     the partitions that have changed, once the decisions are durable."""
 
     def __init__(
         self, states: Mapping[TopicPartition, LoadedState], changed: Callable[[Sequence[TopicPartition]], None]
     ) -> None:
-        super().__init__()
-        self._found = StatesFound(states)
-        self._notify = changed
-        self._changed: list[TopicPartition] = []
-
-    def learn(self, cluster: Cluster) -> Iterator[None]:
-        self._changed = yield from self._found.apply(cluster)
+        super().__init__(StatesFound(states), changed)
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from change_each(work, self._changed, lambda name: broker_changes.adapt(work.view, *name))
         self.answer(None)
 
-    def durable(self) -> None:
-        if self._changed:
-            self._notify(self._changed)
-        super().durable()
 
-
-class StatesRepaired(Command[None]):
+class StatesRepaired(OthersChanged[list[TopicPartition]]):
     """States that could not be read before. Leaders know other partition epochs, so leader epochs rise. `repaired` is
     called with the partitions that can be read now, once the decisions are durable."""
 
     def __init__(
         self, found: UnreadableReadAgain, own_id: int, repaired: Callable[[Sequence[TopicPartition]], None]
     ) -> None:
-        super().__init__()
-        self._found = found
+        super().__init__(found, repaired)
         self._own_id = own_id
-        self._notify = repaired
-        self._repaired: list[TopicPartition] = []
-
-    def learn(self, cluster: Cluster) -> Iterator[None]:
-        self._repaired = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from change_each(
             work,
-            self._repaired,
+            self._changed,
             lambda name: fail_over(work.view, *name, own_id=self._own_id, is_reassigned=True),
         )
         self.answer(None)
-
-    def durable(self) -> None:
-        if self._repaired:
-            self._notify(self._repaired)
-        super().durable()
 
 
 class _MayAllowUncleanElection(Command[None]):

@@ -17,8 +17,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester, by_topic_znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.facts import Fact
 
 Answer = TypeVar("Answer")
+Changed = TypeVar("Changed")
 
 
 def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
@@ -131,3 +133,21 @@ class Command(Generic[Answer]):
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()  # marks it as retrieved: without a waiting caller asyncio would warn
+
+
+class OthersChanged(Command[None], Generic[Changed]):
+    """What was read of others' changes. `notify` is called once the decisions are durable, if anything has changed."""
+
+    _changed: Changed
+
+    def __init__(self, found: Fact[Changed], notify: Callable[[Changed], None]) -> None:
+        super().__init__()
+        self._found, self._notify = found, notify
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._changed = yield from self._found.apply(cluster)
+
+    def durable(self) -> None:
+        if self._changed:
+            self._notify(self._changed)
+        super().durable()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
 from kafka_reassign_rpc.controller.commands.command import (
     Command,
+    OthersChanged,
     Round,
     change_each,
     give_topic_id,
@@ -220,7 +221,7 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
         return count
 
 
-class TopicDeletionsRead(Command[None]):
+class TopicDeletionsRead(OthersChanged[MarksChanged]):
     """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
     A topic stays if its mark goes before the deletion has begun. Its partitions without a state get their first one.
@@ -237,15 +238,10 @@ class TopicDeletionsRead(Command[None]):
         marked: Callable[[Sequence[str]], None],
         stale: Callable[[], None],
     ) -> None:
-        super().__init__()
-        self._found = found
+        super().__init__(found, lambda changed: marked(changed.begun))
+        self._marks = found.marks
         self._own_id = own_id
-        self._marked = marked
         self._stale = stale
-        self._changed = MarksChanged()
-
-    def learn(self, cluster: Cluster) -> Iterator[None]:
-        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         for name in self._changed.begun:
@@ -261,14 +257,12 @@ class TopicDeletionsRead(Command[None]):
         return fail_over(view, *name, own_id=self._own_id)
 
     def durable(self) -> None:
-        if self._changed.begun:
-            self._marked(self._changed.begun)
-        if self._found.marks:
+        if self._marks:
             self._stale()
         super().durable()
 
 
-class TopicsRead(Command[None]):
+class TopicsRead(OthersChanged[TopicsChanged]):
     """Topics that others have created or changed.
 
     New partitions that come with a state existed before: their epochs rise, so that leaders repeat a request for an ISR
@@ -276,14 +270,8 @@ class TopicsRead(Command[None]):
     """
 
     def __init__(self, found: TopicsFound, own_id: int, *, appeared: Callable[[Sequence[str]], None]) -> None:
-        super().__init__()
-        self._found = found
+        super().__init__(found, lambda changed: appeared(changed.topics))
         self._own_id = own_id
-        self._appeared = appeared
-        self._changed = TopicsChanged([], set(), set())
-
-    def learn(self, cluster: Cluster) -> Iterator[None]:
-        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
@@ -304,11 +292,6 @@ class TopicsRead(Command[None]):
             is_as_known=name not in self._changed.partitions,
             is_reassigned=name in self._changed.reassigned,
         )
-
-    def durable(self) -> None:
-        if self._changed.topics:
-            self._appeared(self._changed.topics)
-        super().durable()
 
 
 def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartition]:

@@ -82,6 +82,9 @@ class TopicsChanged(NamedTuple):
     partitions: set[TopicPartition]
     reassigned: set[TopicPartition]
 
+    def __bool__(self) -> bool:
+        return bool(self.topics)
+
 
 class TopicsFound(msgspec.Struct, frozen=True):
     """An older topic of the same name is ignored, and one is left alone whose id another topic had first.
@@ -198,6 +201,9 @@ class MarksChanged(NamedTuple):
 
     begun: Sequence[str] = ()
     unmarked: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.begun)
 
 
 class MarksFound(msgspec.Struct, frozen=True):

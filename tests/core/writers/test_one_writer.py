@@ -29,11 +29,11 @@ WRITERS = {
 FOLDERS = ("core", "controller", "kraft", "preflight", "status_page", "controller_channel")
 """Where a `Cluster` is known."""
 LEARNERS = (
+    "command",
     "cluster_commands",
     "leadership_commands",
     "queue_commands",
     "reassign_partitions_commands",
-    "topic_commands",
 )
 
 FIELDS = {*Cluster.__struct_fields__, *SoftState.__struct_fields__}
