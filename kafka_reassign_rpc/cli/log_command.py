@@ -5,7 +5,6 @@ import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say
@@ -14,6 +13,7 @@ from kafka_reassign_rpc.kraft.state_log import TOPIC
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
+from kafka_reassign_rpc.support.human_units import iso_time
 from kafka_reassign_rpc.support.standard_output import write_out
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ def _line(offset: str, term: str, time: str, kind: str, payload: str) -> str:
 def _time(milliseconds: int) -> str:
     """A stranger's record may have any."""
     try:
-        return (
-            datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        )
+        return iso_time(milliseconds)
     except (ValueError, OverflowError, OSError):
         return "unknown"
 

@@ -1,11 +1,11 @@
 """Calls that elect leaders."""
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results, by_topic
+from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
 from kafka_reassign_rpc.core.leadership.elections import ElectionType
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.protocol.messages import ApiMessage, ElectLeadersRequest
 
 _Partitions = ElectLeadersRequest.TopicPartitions

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.counted import first_of, those
 
 NAMED = 5
 Answer = Sequence[Config] | KafkaError
@@ -60,12 +60,8 @@ def lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) ->
             refused.add(one.message.rstrip("."))
         elif isinstance(one, KafkaError) and not isinstance(one, UnknownTopicOrPartition):
             silent.setdefault(one.message.rstrip("."), []).extend(() if broker is None else [broker])
-    why = [f"{_of(some)}{text}" for text, some in silent.items()]
+    why = [f"{those(some, most=NAMED)}: {text}" if some else text for text, some in silent.items()]
     if not refused:
         return f"Throttles are not all seen: {first_of(why, 2, between='; ')}" if why else ""
     right = "the operation DESCRIBE_CONFIGS on the cluster and on topics shows them"
     return f"Throttles are not all seen ({right}): {first_of([*sorted(refused), *why], 2, between='; ')}"
-
-
-def _of(brokers: Sequence[int]) -> str:
-    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}: " if brokers else ""

@@ -6,11 +6,10 @@ from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
-from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.protocol.messages import (
     AlterReplicaLogDirsRequest,
     DescribeLogDirsRequest,

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client.result_values import (
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -259,13 +259,6 @@ def _asked(one: Asked | Sequence[int] | None) -> Asked:
     if one is None:
         return CancelMove()
     return one if isinstance(one, MoveTerms | CancelMove) else MoveTerms(tuple(one))
-
-
-def by_topic(partitions: Partitions) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for name, index in partitions:
-        topics.setdefault(name, []).append(index)
-    return topics
 
 
 async def require(router: RequestRouter, cls: type[ApiMessage], otherwise: str) -> None:

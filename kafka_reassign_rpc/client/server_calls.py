@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import Unreachable, raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER
-from kafka_reassign_rpc.client.reassignment_calls import by_topic, require
+from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings, switch
 from kafka_reassign_rpc.client.vendor_calls import ask_document, ask_document_here, do_command
@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, PastFigures
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import History, Move, Moves, MovesInFlight, Status

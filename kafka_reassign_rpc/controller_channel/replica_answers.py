@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +90,7 @@ class ReplicaAnswers:
         """The refused replicas of these partitions (None: of all) whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
-        names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
-        return [self._kept_logs[name] for name in names if name in self._kept_logs]
+        return [self._kept_logs[name] for name in names_in(partitions) if name in self._kept_logs]
 
     def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
         """Other brokers have accepted what this one has refused: its replicas count as on a failed log dir until their

@@ -14,7 +14,7 @@ from itertools import islice
 
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
@@ -208,9 +208,7 @@ class ReplicaFetcher:
             throttled = self._inbound.is_throttled(name)
             self._copying[name] = throttled
             added.setdefault(name.topic, []).append((name.partition, replica.leader_epoch, replica.log.size, throttled))
-        removed: dict[str, list[int]] = {}
-        for name in self._to_remove:
-            removed.setdefault(name.topic, []).append(name.partition)
+        removed = by_topic(self._to_remove)
         self._to_remove.clear()
         self._set_busy(bool(self._copying))
         max_bytes, max_throttled_bytes = self._inbound.reserve(now)

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
 from kafka_reassign_rpc.support.files import read_bounded
@@ -197,12 +197,11 @@ def _wanted(name: StoredName, move: WaitingMove, expected: tuple[int, ...]) -> d
 
 
 def _in_flight(cluster: Cluster) -> Iterable[dict[str, Any]]:
-    for topic, indexes in cluster.moving.items():
-        for index in indexes:
-            partition = cluster.get(topic, index)
-            if partition is not None and partition.move is not None:
-                fields = _record_fields(partition.move)
-                yield {"topic": topic, "partition": index, **fields, "replicas": list(partition.original)}
+    for topic, index in names_in(cluster.moving):
+        partition = cluster.get(topic, index)
+        if partition is not None and partition.move is not None:
+            fields = _record_fields(partition.move)
+            yield {"topic": topic, "partition": index, **fields, "replicas": list(partition.original)}
 
 
 def _record_fields(move: MoveRecord) -> dict[str, Any]:

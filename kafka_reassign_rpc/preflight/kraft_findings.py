@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller import invalid_election_znodes
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import names_in
 from kafka_reassign_rpc.preflight import (
     default_config_findings,
     kraft_broker_findings,
@@ -77,7 +78,7 @@ def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
 def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
     """A cancel of all would forget what the queue holds: `leave` waits for moves in flight, and keeps the queue."""
     ends, or_cancel = (cures.leave(), f"; {LEAVE}") if cluster.queue else (cures.cancel(), ", or cancel all")
-    moving = partition_names((name, index) for name, indexes in cluster.moving.items() for index in indexes)
+    moving = partition_names(names_in(cluster.moving))
     if moving:
         yield unsafe(
             "moves",

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core.config_values import flag
-from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
+from kafka_reassign_rpc.core.configs.live_brokers import tiered_storage
 from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE
 from kafka_reassign_rpc.core.restarts.table import Ending
 from kafka_reassign_rpc.core.restarts.topic_values import TopicTrouble, topic_trouble
@@ -23,7 +23,7 @@ def findings(
     """A broker reads the configs of all topics when it starts, whether it has a replica or not. `harm` makes the
     finding of those at which it ends.
     """
-    tiered = _tiered_storage(answers)
+    tiered = tiered_storage(None if one.problem else one.configs for one in answers)
     ending: defaultdict[Ending, list[tuple[str, TopicTrouble]]] = defaultdict(list)
     for topic, configs in sorted(of_topics.items()):
         trouble = topic_trouble(configs, tiered)
@@ -48,11 +48,3 @@ def findings(
             f"it is not known whether every broker has tiered storage, which topics need: {some(sorted(remote))}",
             "let all brokers answer, and look again: a broker without it does not start while there are such topics",
         )
-
-
-def _tiered_storage(answers: Sequence[BrokerAnswer]) -> bool | None:
-    """None while it is not known of every broker."""
-    tiered = [one.configs.get(TIERED_STORAGE, "false") == "true" for one in answers if not one.problem]
-    if False in tiered:
-        return False
-    return True if tiered and len(tiered) == len(answers) else None

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
-from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
+from kafka_reassign_rpc.support.human_units import iso_time, parse_duration_ms, utc_time
 from kafka_reassign_rpc.support.nearest_name import meant, unknown_names
 from kafka_reassign_rpc.support.secrecy import told
 
@@ -96,7 +96,7 @@ def _print(context: ActionContext, events: Iterator[Event]) -> int:
     for group in folded(events):
         context.output.line(line(as_one(group)))
         for event in group:
-            context.output.document({"time": _iso(event["at"]), **event})
+            context.output.document({"time": iso_time(event["at"]), **event})
         count += len(group)
     return count
 
@@ -195,10 +195,6 @@ def line(event: Event) -> str:
         if name not in (*_IN_FRONT, *_IN_WHO)
     )
     return printable(f"{utc_time(event['at'])} {event['event']}{of}{rest}")
-
-
-def _iso(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 COMMAND = OurCommand(

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
 from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.counted import counted, plural
+from kafka_reassign_rpc.support.counted import counted, plural, those
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
@@ -110,7 +110,7 @@ def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
     if not found.approved:
         context.output.line("No repair waits for approval.")
         return
-    of = f" of broker{plural(len(found.brokers))} {', '.join(map(str, found.brokers))}" if found.brokers else ""
+    of = f" of {those(found.brokers, most=len(found.brokers))}" if found.brokers else ""
     context.output.line(f"{counted(found.approved, 'move')} of the repair{of} may start.")
     if found.held:
         context.output.line(

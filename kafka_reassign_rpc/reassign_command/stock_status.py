@@ -8,7 +8,6 @@ from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.known_configs import Answer, told
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask
-from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.stock_cluster import (
     NEEDS_DESCRIBE,
     cluster_of,
@@ -20,6 +19,7 @@ from kafka_reassign_rpc.client.stock_cluster import (
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
+from kafka_reassign_rpc.core.state.topic_partition import by_topic
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Moves, Status

@@ -33,6 +33,7 @@ from kafka_reassign_rpc.status_page.requests import (
     PartitionsRequest,
 )
 from kafka_reassign_rpc.status_page.status_stream import StatusStream
+from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -84,7 +85,7 @@ class StatusApi:
         self._full = full
         self._figures = figures
         self._feed = EventFeed(readers)
-        self._selections: PacedViews[MoveFilter, Selection] = PacedViews(self._select, moves.free)
+        self._selections: PacedViews[MoveFilter, Selection] = PacedViews(self._select, lambda one: emptied(one.keys))
         self._found: PacedViews[PartitionFilter, Found] = PacedViews(self._find)
         self._counts: PacedViews[None, ReplicaCounts] = PacedViews(self._count)
         self._departures: PacedViews[frozenset[int] | None, departures.Asked] = PacedViews(self._ask_departure)

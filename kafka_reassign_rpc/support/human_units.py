@@ -27,6 +27,11 @@ def utc_time(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
+def iso_time(at: int) -> str:
+    """Shows ms since 1970, such as 2026-11-24T15:42:08.007Z."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def duration(seconds: float) -> str:
     """Shows the two largest units, such as 3 min 20 s."""
     left = max(0, round(seconds))

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from enum import Enum
 
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic, names_in
+from kafka_reassign_rpc.support.counted import first_of, plural, those
 from kafka_reassign_rpc.support.human_units import utc_time
 
 NAMED = 5
@@ -40,7 +39,7 @@ def lacking(found: Mapping[int, Heard], heard_at: Mapping[int, int]) -> str:
         named = [f"{one} ({_last(heard_at.get(one))})" for one in silent]
         return f"Broker{plural(len(silent))} {first_of(named, NAMED)}: sizes are not known, there is no answer"
     if wrong := of[Heard.WRONG]:
-        return f"Broker{plural(len(wrong))} {first_of(wrong, NAMED)}: sizes below 0 were reported, and count as unknown"
+        return f"{those(wrong, 'Broker', most=NAMED)}: sizes below 0 were reported, and count as unknown"
     return ""
 
 
@@ -50,9 +49,8 @@ def _last(at: int | None) -> str:
 
 def to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
     asked: dict[int, list[TopicPartition]] = {}
-    for topic, indexes in cluster.moving.items():
-        for index in indexes:
-            for broker in cluster.topics[topic].partitions[index].replicas:
-                if broker in cluster.brokers:
-                    asked.setdefault(broker, []).append(TopicPartition(topic, index))
+    for name in names_in(cluster.moving):
+        for broker in cluster.topics[name.topic].partitions[name.partition].replicas:
+            if broker in cluster.brokers:
+                asked.setdefault(broker, []).append(name)
     return {broker: by_topic(some) for broker, some in asked.items()}

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import first_of
@@ -230,14 +230,8 @@ class RestartReplicas(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         if _is_registered_as(cluster, self._broker):  # one that has registered again learns everything
-            names = every_partition(cluster) if self._partitions is None else _names(self._partitions)
+            names = every_partition(cluster) if self._partitions is None else names_in(self._partitions)
             yield from change_each(
                 work, names, lambda name: broker_changes.with_higher_leader_epoch(work.view, *name, self._broker.id)
             )
         self.answer(None)
-
-
-def _names(partitions: Mapping[str, Collection[int]]) -> Iterator[TopicPartition]:
-    for topic, indexes in partitions.items():
-        for index in indexes:
-            yield TopicPartition(topic, index)

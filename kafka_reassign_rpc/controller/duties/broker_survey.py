@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
@@ -186,7 +187,7 @@ class BrokerSurvey:
     def silent(self) -> str:
         if not self._registered:
             return "ZooKeeper has ACLs, and no broker is registered"
-        unheard = broker_settings.listed(self._registered.keys() - self._last.keys())
+        unheard = those(self._registered.keys() - self._last.keys(), most=broker_settings.SHOWN_BROKERS)
         return f"ZooKeeper has ACLs, and no answer came from {unheard}"
 
     def stop_waiting(self) -> None:

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 
 
@@ -114,13 +114,13 @@ class Propagation:
         self._channels.flush()
 
     def states_changed(self, names: Sequence[TopicPartition]) -> Iterator[None]:
-        for topic, indexes in _by_topic(names).items():
+        for topic, indexes in by_topic(names).items():
             self._channels.metadata(topic, indexes)
             yield
         self._channels.flush()
 
     def states_repaired(self, names: Sequence[TopicPartition]) -> Iterator[None]:
-        for topic, indexes in _by_topic(names).items():
+        for topic, indexes in by_topic(names).items():
             yield from self._channels.review(topic, indexes)
         self._channels.flush()
 
@@ -178,10 +178,3 @@ class Propagation:
         if not topic.deleting:
             self._channels.topic_vanished(topic.name)
         yield
-
-
-def _by_topic(names: Sequence[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for name in names:
-        topics.setdefault(name.topic, []).append(name.partition)
-    return topics

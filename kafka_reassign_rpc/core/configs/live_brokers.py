@@ -75,7 +75,7 @@ def live_brokers(
             lacking.update((name, broker) for name in _lacking(answer))
     return LiveBrokers(
         configs=tuple(configs.values()),
-        tiered_storage=_tiered_storage(answers.values()),
+        tiered_storage=tiered_storage(None if one is None else one.static for one in answers.values()),
         lacking=lacking,
         newest_format=_newest_format(answers.values()),
     )
@@ -93,8 +93,9 @@ def _lacking(answer: BrokerAnswer) -> Iterable[str]:
     return (name for name, synonyms in _SYNONYMS.items() if not answer.known.intersection(synonyms))
 
 
-def _tiered_storage(answers: Iterable[BrokerAnswer | None]) -> bool | None:
-    found = [None if one is None else flag(one.static.get(TIERED_STORAGE, "false")) is True for one in answers]
+def tiered_storage(answers: Iterable[Configs | None]) -> bool | None:
+    """Of all brokers, by what each is started with. None while it is not known of every one."""
+    found = [None if one is None else flag(one.get(TIERED_STORAGE, "false")) is True for one in answers]
     if False in found:
         return False
     return None if None in found or not found else True

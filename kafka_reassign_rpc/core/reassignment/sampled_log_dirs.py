@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
@@ -22,6 +23,10 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     sizes: Mapping[str, Mapping[int, int | None]] = {}
     """Bytes by topic and partition; None: unknown."""
     cordoned: bool | None = None
+
+
+def why_failed(error: int) -> str:
+    return "KAFKA_STORAGE_ERROR: offline, or out of disk" if error == KafkaStorageError.code else f"error {error}"
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]

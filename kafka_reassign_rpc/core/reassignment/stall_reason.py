@@ -23,10 +23,9 @@ A move that only waits for other moves, which use up its throttle, has no reason
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.arrivals import Arrivals
 from kafka_reassign_rpc.core.reassignment.remaining_time import AT_QUOTA, Samples, arrived_between
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new, why_failed
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -199,7 +198,7 @@ class StallReason:
             if not mine:
                 failed = next((one for one in log_dirs if one.error), None)
                 if failed is not None:
-                    return f"log dir {failed.path} of broker {broker} has failed ({_error(failed.error)})"
+                    return f"log dir {failed.path} of broker {broker} has failed ({why_failed(failed.error)})"
             free = [one.usable for one in mine or log_dirs]
             usable = [one for one in free if one is not None]
             lacks = self._lacks[broker] if held else self._arrivals.total
@@ -318,9 +317,3 @@ def _brokers(ids: Collection[int], one: str = "is", many: str = "are") -> str:
     if not one:
         return f"broker{'s' if len(ids) > 1 else ''} {named}"
     return f"brokers {named} {many}" if len(ids) > 1 else f"broker {named} {one}"
-
-
-def _error(code: int) -> str:
-    if code == KafkaStorageError.code:
-        return "KAFKA_STORAGE_ERROR: offline, or out of disk"
-    return f"error {code}"

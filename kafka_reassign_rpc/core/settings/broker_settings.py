@@ -7,14 +7,14 @@ deletions, nothing is deleted.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import those
 
 MIGRATION = "zookeeper.metadata.migration.enable"
 PROTOCOL_VERSION = "inter.broker.protocol.version"
@@ -52,7 +52,7 @@ ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION, AUTHORIZER, *POL
 _LEAST = {"leader.imbalance.per.broker.percentage": 0}
 _LONGEST_TEXT = 50
 _LONGEST_CLASS = 300
-_SHOWN_BROKERS = 10
+SHOWN_BROKERS = 10
 
 
 def parse(name: str, text: str) -> Value | None:
@@ -150,7 +150,7 @@ def differences(
         values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:
             if True in values:
-                where = listed([id_ for id_, answered in of_brokers.items() if answered.get(name)])
+                where = those([id_ for id_, answered in of_brokers.items() if answered.get(name)], most=SHOWN_BROKERS)
                 text = f"{name}=true on {where}: this server stands by once KRaft has taken over"
                 yield Difference(name, frozenset({True}), text)
         elif name == AUTHORIZER and own.get(AUTHORIZER):
@@ -196,7 +196,7 @@ def _instead(name: str, refuses: bool) -> str:
 def _unknown(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
     silent = [broker for broker, answered in of_brokers.items() if name not in answered]
     found = [_by_value(name, of_brokers)] if len(silent) < len(of_brokers) else []
-    found += [f"no answer from {listed(silent)}"] if silent else []
+    found += [f"no answer from {those(silent, most=SHOWN_BROKERS)}"] if silent else []
     return f"{name} is not known, so no topic is deleted: {'; '.join(found)}"
 
 
@@ -205,9 +205,4 @@ def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
     for broker, answered in of_brokers.items():
         if name in answered:
             found.setdefault(shown(answered[name]), []).append(broker)
-    return "; ".join(f"{value} on {listed(found[value])}" for value in sorted(found))
-
-
-def listed(ids: Iterable[int]) -> str:
-    ids = sorted(ids)
-    return f"broker{'s' * (len(ids) > 1)} {first_of(ids, _SHOWN_BROKERS)}"
+    return "; ".join(f"{value} on {those(found[value], most=SHOWN_BROKERS)}" for value in sorted(found))

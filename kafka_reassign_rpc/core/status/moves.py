@@ -125,12 +125,6 @@ def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Se
     return Selection(ordered, size, _sums_document(sums, knows_waiting=term.knows_waiting))
 
 
-def free(selection: Selection) -> Generator[None, None, None]:
-    while selection.keys:
-        selection.keys.pop()
-        yield
-
-
 _Found = Iterator[tuple[str, int, Partition] | None]
 """Moves, and None while it looks for the next."""
 

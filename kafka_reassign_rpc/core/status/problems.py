@@ -1,6 +1,6 @@
 """What an operator must look at, the worst first. The page, `status` and the API begin with it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.throttling.removed_throttles import Removed, sets_a
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.cluster_name import of_cluster
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -101,7 +101,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if not totals.in_flight and not totals.waiting and (slow := _needlessly_throttled(term)):
         verify = command("kafka-reassign", "--verify", "--reassignment-json-file", "FILE")
         text = (
-            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs."
+            f"Nothing moves, and {those(slow, verb='are', most=NAMED)} throttled by a config that no move needs."
             f" With the file of the moves this clears it: {verify}"
         )
         yield StatusProblem("needless_throttles", "warn", text, None)
@@ -209,7 +209,7 @@ def _unapproved(term: TermView) -> Iterator[StatusProblem]:
         return
     repairs = () if term.healing is None else term.healing.repairs
     of = sorted(one.broker for one in repairs if one.unapproved)
-    repaired = f" of {_named(of)}" if of else ""
+    repaired = f" of {those(of, most=NAMED)}" if of else ""
     waiting = f"{counted(term.cluster.queue.unapproved, 'move')} of repairs{repaired}"
     wait = agreeing(term.cluster.queue.unapproved, "wait")
     text = f"{waiting} {wait} for approval: {command('kafka-reassign heal', '--approve')}"
@@ -247,7 +247,3 @@ def throttled(cluster: Cluster) -> set[int]:
         name for name, configs in cluster.broker_configs.items() if LEADER_RATE in configs or FOLLOWER_RATE in configs
     ]
     return {broker for name in names if (broker := whole_number(name, 0, INT32)) is not None}
-
-
-def _named(brokers: Sequence[int]) -> str:
-    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}"

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.reassignment.move_sums import GroupKey, Sums
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.status.documents import Group, Totals, Work, share
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, those
 
 NAMED = 5
 """Dead brokers that a text names."""
@@ -96,7 +96,7 @@ def _dead_receivers(term: TermView) -> str | None:
     if not dead:
         return None
     who = counted(receivers[dead[0]], "move", "wait") if len(dead) == 1 else "moves wait"
-    return f"{who} for broker{plural(len(dead))} {first_of(dead, NAMED)}, which {agreeing(len(dead), 'are')} dead"
+    return f"{who} for {those(dead, most=NAMED)}, which {agreeing(len(dead), 'are')} dead"
 
 
 def _why_not_over(only_removing: int, in_flight: int) -> str:

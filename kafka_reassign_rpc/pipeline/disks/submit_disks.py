@@ -9,8 +9,8 @@ from functools import cached_property
 
 from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentClient, Replica
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
+from kafka_reassign_rpc.core.state.topic_partition import by_topic
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary, read_disk_summary
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, DirBatch, read_dir_batch, read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.disk_queue import DiskQueue
