@@ -31,7 +31,7 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     others_cordoned,
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
+from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts, spread_proposals
 
 SHOWN = 900
@@ -160,18 +160,9 @@ def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal |
 
 
 def _is_accepted(proposal: ChangeProposal, thresholds: Thresholds) -> bool:
-    """Every broker whose load changes allows the proposal, and one needs it; with `both_sides` one on each side."""
-    bucket = proposal.bucket
-    if bucket >= thresholds.total_copied:
-        return False
-    needed, copies = [False, False], False
-    for change in proposal.load_changes:
-        need, allow = thresholds.by_broker.get((change.broker, change.side), ACCEPT_NOTHING)
-        if bucket >= allow:
-            return False
-        needed[change.side] |= bucket < need
-        copies |= change.load.replicas > 0
-    return all(needed) if copies and thresholds.both_sides else any(needed)
+    """Every broker whose load changes allows it. What changes no load is accepted when replicas are placed."""
+    allowed = [thresholds.limits.get((change.broker, change.side), 0) for change in proposal.load_changes]
+    return proposal.bucket < min(thresholds.total_copied, min(allowed, default=0))
 
 
 def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]) -> None:

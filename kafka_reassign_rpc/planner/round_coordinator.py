@@ -418,7 +418,7 @@ class RoundCoordinator:
         total_copied = ALL_BUCKETS
         if self.options.max_bytes >= 0:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
-        return Thresholds(thresholds, total_copied, self._both_sides)
+        return thresholds._replace(total_copied=total_copied, both_sides=self._both_sides)
 
     def _searched_part(self) -> int:
         """One partition in so many; 0: the search is not worth its time."""

@@ -1,6 +1,6 @@
 """Balance proposals as columns. See `ChangeProposal`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,6 @@ from kafka_reassign_rpc.planner.columns.column_loads import leadership_loads, re
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers, exact_sums
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
 from kafka_reassign_rpc.planner.proposals.round_sums import (
-    ACCEPT_NOTHING,
     TOTAL_COPIED,
     AcceptedSums,
     ProposedSums,
@@ -68,17 +67,16 @@ class ColumnProposals(NamedTuple):
         return found
 
     def accepted(self, thresholds: Thresholds, brokers: Sequence[int]) -> "ColumnProposals":
-        """As `chunk_round.accept`."""
-        need, allow = (
-            np.array([[thresholds.by_broker.get((one, side), ACCEPT_NOTHING)[which] for one in brokers]
-                      for side in (OUT, IN)])
-            for which in (0, 1)
-        )  # fmt: skip
-        bucket = self.bucket
-        takes, gets = bucket < need[OUT][self.source], bucket < need[IN][self.destination]
-        allowed = (bucket < allow[OUT][self.source]) & (bucket < allow[IN][self.destination])
-        needed = np.where(self.copies & thresholds.both_sides, takes & gets, takes | gets)
-        return self.chosen(allowed & needed & (bucket < thresholds.total_copied))
+        """Both brokers allow it, and one needs it; with `both_sides` both need a copy."""
+
+        def below(buckets: Mapping[tuple[int, int], int]) -> tuple[Numbers, Numbers]:
+            sides = ((OUT, self.source), (IN, self.destination))
+            out, into = (np.array([buckets.get((one, side), 0) for one in brokers])[at] for side, at in sides)
+            return self.bucket < out, self.bucket < into
+
+        (loses, gets), (must_lose, must_get) = below(thresholds.limits), below(thresholds.needed)
+        needed = np.where(self.copies & thresholds.both_sides, must_lose & must_get, must_lose | must_get)
+        return self.chosen(loses & gets & needed & (self.bucket < thresholds.total_copied))
 
     def sums(self, brokers: Sequence[int]) -> AcceptedSums:
         found = AcceptedSums()

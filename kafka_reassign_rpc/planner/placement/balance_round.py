@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSum
 from kafka_reassign_rpc.planner.proposals.change_proposal import OUT
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import distance
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters
-from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED
+from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, Thresholds
 
 _MARGIN = 3.0
 _LEAST_REPLICAS = 200
@@ -71,17 +71,17 @@ def balance_thresholds(
     cost_of: Callable[[int, Load], float],
     room: Callable[[int], Spare],
     new: Collection[int] | None,
-) -> dict[tuple[int, int], tuple[int, int]]:
+) -> Thresholds:
     """With EXPAND only `new` brokers have to give a replica away; None: any."""
-    thresholds = {}
+    limits, needed = {}, {}
     for (broker, side), sums in buckets.items():
         if (broker, side) == TOTAL_COPIED:
             continue
         sign, free = (-1, NO_LIMIT) if side == OUT else (1, room(broker))
-        needed, allowed = thresholds_at_least_cost(sums, loads[broker], sign, partial(cost_of, broker), free)
-        is_old = new is not None and broker not in new
-        thresholds[broker, side] = (0 if is_old and side == OUT else needed, allowed)
-    return thresholds
+        key, is_old = (broker, side), new is not None and broker not in new
+        need, limits[key] = thresholds_at_least_cost(sums, loads[broker], sign, partial(cost_of, broker), free)
+        needed[key] = 0 if is_old and side == OUT else need
+    return Thresholds(limits, needed=needed)
 
 
 def _sampling_rates(

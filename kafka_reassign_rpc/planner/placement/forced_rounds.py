@@ -158,7 +158,7 @@ class ForcedRounds:
         if len(self.by_rack) > 1:
             before = self._fitted or self._wanted(filling)
             self._fitted = rack_weights.adjusted(before, self._arrivals, self._by_rack(filling), common)
-        thresholds = dict.fromkeys(buckets, (ALL_BUCKETS, ALL_BUCKETS))
+        limits = dict.fromkeys(buckets, ALL_BUCKETS)
         is_common = self._fills <= _COMMON_LEVEL_ROUNDS and self._time_weight and not self.scarce
         for rack, brokers in self._by_rack(filling).items():
             level = math.inf
@@ -168,9 +168,8 @@ class ForcedRounds:
             for broker in self.by_rack[rack]:
                 if (broker, IN) in buckets:
                     spare = room(broker, Load())
-                    reached = threshold_at_level(buckets[broker, IN], filling[broker], level, spare)
-                    thresholds[broker, IN] = (reached, reached)
-        return Thresholds(thresholds)
+                    limits[broker, IN] = threshold_at_level(buckets[broker, IN], filling[broker], level, spare)
+        return Thresholds(limits)
 
     def take(self, accepted: AcceptedSums) -> None:
         for broker, load in accepted.loads.items():

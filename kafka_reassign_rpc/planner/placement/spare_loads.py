@@ -30,5 +30,4 @@ def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float
 def thresholds_of_returns(
     buckets: Mapping[tuple[int, int], BucketSums], spare: Mapping[tuple[int, int], Load]
 ) -> Thresholds:
-    limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
-    return Thresholds({key: (limit, limit) for key, limit in limits.items()})
+    return Thresholds({key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED})

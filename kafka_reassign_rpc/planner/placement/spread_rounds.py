@@ -44,8 +44,7 @@ class SpreadRounds:
         limits = {}
         for (broker, side), sums in buckets.items():
             if broker >= 0:
-                limit = threshold_within(sums, (room(broker) if side == IN else NO_LIMIT).load())
-                limits[broker, side] = (limit, limit)
+                limits[broker, side] = threshold_within(sums, (room(broker) if side == IN else NO_LIMIT).load())
         copied = buckets.get(TOTAL_COPIED, ())
         return Thresholds(limits, ALL_BUCKETS if left_to_copy < 0 else threshold_at_bytes(copied, left_to_copy))
 

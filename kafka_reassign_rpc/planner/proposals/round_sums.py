@@ -13,7 +13,6 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     SearchedReplicas,
 )
 
-ACCEPT_NOTHING = (0, 0)
 TOTAL_COPIED = (-1, IN)
 """In place of broker and side in ProposedSums: the bytes that all proposals copy."""
 
@@ -21,22 +20,25 @@ TOTAL_COPIED = (-1, IN)
 class Thresholds(NamedTuple):
     """What a round accepts.
 
-    by_broker       by broker and side: below the first bucket the broker needs a change, below the second it allows one
+    limits          by broker and side: below this bucket the broker allows a change
     total_copied    below this bucket the plan stays within its limit of copied bytes
-    both_sides      a copy only if both its brokers need it
+    needed          of a round that balances, by broker and side: below this bucket the broker needs a change, and of
+                    the two brokers of a change one has to
+    both_sides      of a copy both have to
     placed          brokers chosen by the coordinator; no other copies are accepted
     searched        what the search has found; nothing else is accepted
     """
 
-    by_broker: Mapping[tuple[int, int], tuple[int, int]] = {}
+    limits: Mapping[tuple[int, int], int] = {}
     total_copied: int = ALL_BUCKETS
+    needed: Mapping[tuple[int, int], int] = {}
     both_sides: bool = False
     placed: Mapping[PartitionName, tuple[int, ...]] | None = None
     searched: Mapping[PartitionName, SearchedReplicas] | None = None
 
     @property
     def accept_nothing(self) -> bool:
-        return self.placed is None and not self.by_broker and not self.searched
+        return self.placed is None and not self.limits and not self.searched
 
 
 class Survey:
