@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
-from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
@@ -23,25 +23,22 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 )
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     NO_ROOM,
-    NO_SOURCE,
     NONE_OF_SOME,
     forced_change,
     is_forced,
     is_on_its_way,
     others_cordoned,
+    why_not_balanced,
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts, spread_proposals
 
-SHOWN = 900
-"""The salt for the part of a large cluster that the search sees; no round draws with it."""
-
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """Yields None now and then, so that an event loop can run others."""
-    if params.withdrawn:
-        yield from _shown_to_withdraw(chunk, params)
+    if params.withdrawn or params.searched:
+        yield from _shown(chunk, params)
         return
     if params.spread is not None and params.spread.now:
         yield from spread_proposals(chunk, params)
@@ -49,12 +46,7 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
     if params.leading_seconds is not None:
         yield from propose_leaders(chunk, params, params.leading_seconds)
         return
-    if params.searched:
-        yield from _shown_to_search(chunk, params)
-        return
     for at, topic in enumerate(chunk):
-        if not params.concerns(topic.name):
-            continue
         yield None
         counts = (
             None if params.spread is None else SpreadCounts((one.replicas for one in topic.partitions), params.spread)
@@ -69,33 +61,17 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
                 yield None
 
 
-def _shown_to_withdraw(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+def _shown(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+    """The coordinator finds the replicas, of what is withdrawn or of all partitions."""
     for at, topic in enumerate(chunk):
         yield None
         for place, one in enumerate(topic.partitions):
-            if (topic.name, one.index) in params.withdrawn:
-                yield _shown((at, place), topic.name, one, params)
-
-
-def _shown(position: tuple[int, int], topic: str, one: PlannerPartition, params: RoundParameters) -> ChangeProposal:
-    """The coordinator finds the replicas."""
-    sized = msgspec.structs.replace(one, bytes=params.size(one))
-    name = (topic, one.index)
-    return ChangeProposal(position, one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)
-
-
-def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    for at, topic in enumerate(chunk):
-        if not params.concerns(topic.name):
-            continue
-        yield None
-        for place, one in enumerate(topic.partitions):
-            shown = random_bits(partition_key(topic.name, one.index), SHOWN) % params.searched == 0
-            if not shown or one.fault or one.moving or not params.live.issuperset(one.replicas):
-                continue
-            if params.sources.isdisjoint(one.isr):
-                continue
-            yield _shown((at, place), topic.name, one, params)
+            name = (topic.name, one.index)
+            if not params.withdrawn or name in params.withdrawn:
+                sized = msgspec.structs.replace(one, bytes=params.size(one))
+                yield ChangeProposal(
+                    (at, place), one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized
+                )
 
 
 def _proposal(
@@ -182,8 +158,6 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
 def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[PlannedMove | LeftOut | None]:
     """After the last round. Yields None now and then."""
     for topic in chunk:
-        if not params.concerns(topic.name):
-            continue
         yield None
         for place, partition in enumerate(topic.partitions):
             if partition.original and partition.original != partition.replicas:
@@ -218,7 +192,7 @@ def _left_out(topic: str, partition: PlannerPartition, params: RoundParameters) 
     elif forced:
         reason = _why_not_forced(topic, partition, params)
     else:
-        reason = _why_not_balanced(partition, params) if params.goal.balances else ""
+        reason = why_not_balanced(partition, params) if params.goal.balances else ""
     if not reason:
         return None
     told = _with_goals(reason, partition.replicas, 0, params)
@@ -233,17 +207,6 @@ def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParame
     if params.goal.to:
         return NONE_OF_SOME
     return NO_ROOM + others_cordoned(partition.replicas, params)
-
-
-def _why_not_balanced(partition: PlannerPartition, params: RoundParameters) -> str:
-    """ "" if it may move."""
-    if partition.fault:
-        return partition.fault
-    if partition.moving:
-        return "its reassignment is in flight"
-    if any(broker not in params.live for broker in partition.replicas):
-        return "it has a replica on a broker that is not live: heal it first"
-    return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""
 
 
 def _with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:

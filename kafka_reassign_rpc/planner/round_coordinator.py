@@ -270,7 +270,6 @@ class RoundCoordinator:
             leaving=self._leaving,
             live=self._remaining,
             sources=self._live,
-            topics=frozenset(self.goal.topics),
             choice=choice,
             typical_size=self._typical_size,
             weights=self._weights,

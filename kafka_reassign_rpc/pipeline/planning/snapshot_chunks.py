@@ -17,7 +17,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
 )
 from kafka_reassign_rpc.planner.columns.column_survey import column_survey
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
-from kafka_reassign_rpc.planner.columns.movable_rows import movable_rows, rows_on
+from kafka_reassign_rpc.planner.columns.movable_rows import movable_rows
 from kafka_reassign_rpc.planner.columns.partition_chunk import OddRow, PartitionChunk
 from kafka_reassign_rpc.planner.columns.partition_columns import PartitionColumns
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
@@ -29,7 +29,7 @@ def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, Sna
     columns = read.columns(brokers, facts.min_isrs, facts.default_min_isr)
     usual = read.usual(columns, brokers)
     if facts.departing is not None:
-        usual &= ~rows_on(columns, frozenset(facts.goal.drained))  # each may be lost
+        usual &= ~columns.held_by(facts.goal.drained, columns.replicas)  # each may be lost
     single = _SingleRows(facts)
     odd = dict(single.look_at(read, columns, np.flatnonzero(~usual)))
     sound = np.ones(len(usual), bool)

@@ -7,36 +7,23 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 def movable_rows(columns: PartitionColumns, goal: Goal, live: frozenset[int]) -> Numbers:
-    """By row: whether rounds have to see it."""
-    movable: Numbers = _concerned(columns, goal, live) & _chosen(columns, goal)
-    return movable
-
-
-def rows_on(columns: PartitionColumns, brokers: frozenset[int]) -> Numbers:
-    """By row: whether a replica is on one of these brokers."""
-    among = np.isin(columns.brokers, list(brokers))
-    on_them: Numbers = (among[columns.replicas] & (columns.replicas != NOBODY)).any(axis=1)
-    return on_them
-
-
-def _concerned(columns: PartitionColumns, goal: Goal, live: frozenset[int]) -> Numbers:
-    if goal.kind is GoalKind.SET_FACTOR:
-        other: Numbers = (columns.replicas != NOBODY).sum(axis=1) != goal.factor
-        return other
-    if goal.balances or goal.mends_racks:
-        return np.ones(len(columns.number), bool)
-    if goal.demoted:
-        return columns.led_by(goal.demoted, columns.replicas)
-    gone = frozenset(goal.drained)
-    if goal.brokers_of(GoalKind.HEAL) is not None:
-        gone |= frozenset(columns.brokers.tolist()) - live
-    return rows_on(columns, gone)
-
-
-def _chosen(columns: PartitionColumns, goal: Goal) -> Numbers:
-    """Of the topics of the plan, and large enough for it."""
+    """By row: whether rounds have to see it, as it is of a topic of the plan and large enough."""
     names = set(goal.topics)
     of_topics = np.array([not names or name in names for name in columns.names], bool)
     large = (columns.bytes == UNKNOWN) | (columns.bytes >= goal.least_bytes)
-    chosen: Numbers = of_topics[columns.topic] & large
-    return chosen
+    movable: Numbers = of_topics[columns.topic] & large
+    if not (goal.balances or goal.mends_racks):
+        movable &= forced_rows(columns, columns.replicas, goal, goal.leaving(columns.brokers.tolist(), live))
+    return movable
+
+
+def forced_rows(columns: PartitionColumns, now: Numbers, goal: Goal, leaving: frozenset[int]) -> Numbers:
+    """By row: whether a goal that mends no racks may force a change of it. `now`: replicas; `leaving`: brokers whose
+    replicas must leave.
+    """
+    if goal.kind is GoalKind.SET_FACTOR:
+        other: Numbers = (now != NOBODY).sum(axis=1) != goal.factor
+        return other
+    if goal.demoted:
+        return columns.led_by(goal.demoted, now)
+    return columns.held_by(leaving, now)

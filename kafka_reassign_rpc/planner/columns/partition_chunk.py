@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_reassign_rpc.planner.chunk_round import SHOWN, collect_moves, propose
+from kafka_reassign_rpc.planner.chunk_round import collect_moves, propose
 from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, Changes, ScoredRows, buckets
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.movable_rows import forced_rows
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
 from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
 from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, CLASSES, GAIN_UNIT, ChangeProposal
@@ -29,6 +29,8 @@ from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts
 _AT_ONCE = 1 << 16
 """Rows that are scored together stay in the processor's cache."""
 _PRIORITY = 2
+_SHOWN = 900
+"""The salt for the part of a large cluster that the search sees; no round draws with it."""
 UNCHANGED = -1
 
 
@@ -237,27 +239,18 @@ class PartitionChunk:
             return np.flatnonzero(changed)
         if params.spread is not None and (params.spread.now or params.leading_seconds is None):
             return np.arange(len(changed))  # topics whole
-        if params.leading_seconds is not None:
-            return np.flatnonzero(changed)
         if params.searched:
-            return np.flatnonzero(random_columns(self._keys, SHOWN) % np.uint64(params.searched) == 0)
-        if params.spare is not None:
+            shown = random_columns(self._keys, _SHOWN) % np.uint64(params.searched) == 0
+            return np.flatnonzero(shown & self._may_balance(params, slice(None)))
+        if params.leading_seconds is not None or params.spare is not None:
             return np.flatnonzero(changed)
         return np.flatnonzero(self._concerned(params) & ~changed)
 
     def _concerned(self, params: RoundParameters) -> Numbers:
         """By row: whether the goal may force a change."""
-        now = self.state.now
         if params.goal.mends_racks:
             return self._uneven(params)
-        if params.goal.kind is GoalKind.SET_FACTOR:
-            other: Numbers = (now != NOBODY).sum(axis=1) != params.factor
-            return other
-        if params.goal.demoted:
-            return self.columns.led_by(params.goal.demoted, now)
-        leaving = np.array([broker in params.leaving for broker in self._ids], bool)
-        concerned: Numbers = (leaving[now] & (now != NOBODY)).any(axis=1)
-        return concerned
+        return forced_rows(self.columns, self.state.now, params.goal, params.leaving)
 
     def _uneven(self, params: RoundParameters) -> Numbers:
         """Rows with two replicas in one rack: no others can become more even."""

@@ -53,6 +53,12 @@ class PartitionColumns(NamedTuple):
         led: Numbers = (np.isin(self.brokers[first], named) & (first != NOBODY)) | np.isin(self.leader, named)
         return led
 
+    def held_by(self, ids: Iterable[int], replicas: Numbers) -> Numbers:
+        """By row: whether one of these brokers has one of the `replicas`."""
+        among = np.isin(self.brokers, list(ids))
+        held: Numbers = (among[replicas] & (replicas != NOBODY)).any(axis=1)
+        return held
+
     def rows(self, chosen: Numbers) -> "PartitionColumns":
         """Row numbers, or a mask."""
         columns = (column[chosen] for column in self._columns())

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
+IN_FLIGHT = "its reassignment is in flight"
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
 NO_OTHER_LEADER = "no other live replica is in sync: none can lead in its place"
 PREFERRED_ALREADY = "another replica is preferred already: a preferred election lets it lead"
@@ -33,7 +34,7 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
     if partition.fault:
         return partition.fault
     if partition.moving:
-        return ON_ITS_WAY if is_on_its_way(partition, params) else "its reassignment is in flight"
+        return ON_ITS_WAY if is_on_its_way(partition, params) else IN_FLIGHT
     if params.sources.isdisjoint(partition.isr):
         return NO_SOURCE
     if params.goal.mends_racks:
@@ -43,6 +44,17 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
     if params.goal.demoted:
         return _demote(partition, params, key)
     return _replace_leaving(partition, params, key)
+
+
+def why_not_balanced(partition: PlannerPartition, params: RoundParameters) -> str:
+    """ "" if it may move although nothing forces it."""
+    if partition.fault:
+        return partition.fault
+    if partition.moving:
+        return IN_FLIGHT
+    if not params.live.issuperset(partition.replicas):
+        return "it has a replica on a broker that is not live: heal it first"
+    return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""
 
 
 def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
@@ -56,7 +68,7 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
     if params.goal.mends_racks:
         return params.choice.rack_rule.copies_lacking(partition.replicas) > 0
     if params.goal.kind is GoalKind.SET_FACTOR:
-        return len(partition.replicas) != params.factor
+        return len(partition.replicas) != params.goal.factor
     if params.goal.demoted:
         return _is_led_by(params.goal.demoted, partition)
     return not params.leaving.isdisjoint(partition.replicas)
@@ -77,7 +89,7 @@ def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
     if params.goal.mends_racks:
         return bool(replicas) and NO_RACK not in rule.counts(replicas) and rule.copies_lacking(replicas) == 0
     if params.goal.kind is GoalKind.SET_FACTOR:
-        return len(replicas) == params.factor
+        return len(replicas) == params.goal.factor
     if params.goal.demoted:
         return False  # nobody tells in which order its replicas will be
     return bool(replicas) and params.leaving.isdisjoint(replicas)
@@ -153,10 +165,10 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
 
 def _change_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
     old = partition.replicas
-    if len(old) < params.factor:
+    if len(old) < params.goal.factor:
         return _raise_factor(partition, params, key)
-    if params.factor < partition.min_isr:
-        few = counted(params.factor, "replica")
+    if params.goal.factor < partition.min_isr:
+        few = counted(params.goal.factor, "replica")
         return f"min.insync.replicas is {partition.min_isr}: producers could not write to {few}"
     kept = _replicas_to_keep(partition, params, key)
     return kept if isinstance(kept, str) else _changed_factor(old, kept, params)
@@ -165,7 +177,7 @@ def _change_factor(partition: PlannerPartition, params: RoundParameters, key: in
 def _raise_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
     old = partition.replicas
     size, new = params.size(partition), list(old)
-    while len(new) < params.factor:
+    while len(new) < params.goal.factor:
         chosen = params.choice.choose(new, size, random_bits(key, 1000 + len(new)))
         if chosen is None:
             return _no_broker_chosen(partition, params, new)
@@ -174,7 +186,7 @@ def _raise_factor(partition: PlannerPartition, params: RoundParameters, key: int
 
 
 def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: RoundParameters) -> ForcedChange | str:
-    reason = f"replication factor {len(old)} to {params.factor}"
+    reason = f"replication factor {len(old)} to {params.goal.factor}"
     return _broken_rule(old, target, params) or ForcedChange(target, 2, reason, "replication-factor")
 
 
@@ -184,11 +196,11 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
     """
     rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
     left = [broker for broker in partition.replicas if broker in params.live]
-    if len(left) < params.factor:
+    if len(left) < params.goal.factor:
         absent = [broker for broker in partition.replicas if broker not in params.live]
         return _heal_first(absent)
-    preferred, bound = left[0], rack_rule.bound(partition.replicas, params.factor)
-    if not rack_rule.can_become_even((), left, params.factor, bound):
+    preferred, bound = left[0], rack_rule.bound(partition.replicas, params.goal.factor)
+    if not rack_rule.can_become_even((), left, params.goal.factor, bound):
         return "its live replicas are less even over racks than all of them: heal it first"
 
     def goodness(broker: int) -> tuple[bool, bool, bool, int, int]:
@@ -202,8 +214,10 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
 
     best_first = sorted(left, key=goodness, reverse=True)
     kept: list[int] = []
-    while len(kept) < params.factor:
-        best = next(one for one in best_first if rack_rule.can_become_even([*kept, one], left, params.factor, bound))
+    while len(kept) < params.goal.factor:
+        best = next(
+            one for one in best_first if rack_rule.can_become_even([*kept, one], left, params.goal.factor, bound)
+        )
         best_first.remove(best)
         kept.append(best)
     return tuple(broker for broker in partition.replicas if broker in kept)
@@ -227,7 +241,7 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
     if params.goal.to:
         return NONE_OF_SOME
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
-    wanted = params.factor or len(partition.replicas)
+    wanted = params.goal.factor or len(partition.replicas)
     if len(candidates) < wanted and all(broker in kept for broker in candidates):
         holders = params.choice.rack_rule.cordoned.intersection(kept).union(candidates)
         brokers = counted(len(holders), "broker")

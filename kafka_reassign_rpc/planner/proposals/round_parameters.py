@@ -62,7 +62,6 @@ class RoundParameters(msgspec.Struct, frozen=True):
     leaving: frozenset[int]
     live: frozenset[int]
     sources: frozenset[int]
-    topics: frozenset[str]
     choice: BrokerChoice
     typical_size: int
     weights: GoalWeights
@@ -77,14 +76,6 @@ class RoundParameters(msgspec.Struct, frozen=True):
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
-
-    @property
-    def factor(self) -> int:
-        """0: each partition keeps its own."""
-        return self.goal.factor
-
-    def concerns(self, topic: str) -> bool:
-        return not self.topics or topic in self.topics
 
     def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
         """None: the coordinator does not see the proposal."""

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     LoadChange,
     load_changes,
 )
+from kafka_reassign_rpc.planner.proposals.forced_proposals import why_not_balanced
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
 
 TOPIC_EXCESS = (-2, IN)
@@ -74,8 +75,6 @@ def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
     assert spread is not None
     for at, topic in enumerate(chunk):
         yield None
-        if not params.concerns(topic.name):
-            continue
         counts = SpreadCounts.of(topic, spread)
         excess = counts.excess()
         if not any(excess):
@@ -95,7 +94,7 @@ def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
 def _less_crowded(
     topic: str, one: PlannerPartition, counts: SpreadCounts, params: RoundParameters
 ) -> tuple[tuple[int, ...], str, str] | None:
-    if one.fault or one.moving or not params.live.issuperset(one.replicas) or params.sources.isdisjoint(one.isr):
+    if why_not_balanced(one, params):
         return None
     for place, source in enumerate(one.replicas):
         if source in counts.most_replicas and counts.replicas[source] > counts.most_replicas[source]:
