@@ -32,25 +32,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 
-_PARTS = "part int, number int, rows binary"
+_PARTS = "part int, rows binary"
 PIECE_PARTITIONS = 5000
 """A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
 
 
 class Source(NamedTuple):
     """Files, in directories or by themselves. Each of `reads` makes some rows by `schema` of the name and the content
-    of one, together they make all; rows have a topic and a partition.
+    of one, together they make all; rows have a topic and a partition. What is read `again` is kept in Spark.
     """
 
     places: Sequence[StorePath]
     schema: pa.Schema
     reads: Sequence[Callable[[str, bytes], pa.Table]]
     names: str = "*.parquet"
+    again: bool = False
 
 
-def parquet_source(path: StorePath, schema: pa.Schema) -> Source:
+def parquet_source(path: StorePath, schema: pa.Schema, *, again: bool = False) -> Source:
     shares = shares_of(path)
-    return Source([path], schema, [partial(table_in, schema=schema, share=one, shares=shares) for one in range(shares)])
+    reads = [partial(table_in, schema=schema, share=one, shares=shares) for one in range(shares)]
+    return Source([path], schema, reads, again=again)
 
 
 class PieceCaller(Protocol):
@@ -91,7 +93,8 @@ class CallHere:
 
 class CallOnSpark:
     def __init__(self, spark: "SparkSession", rows: int) -> None:
-        self.spark, self._tasks = spark, tasks_for(spark, rows)
+        self.spark, self.tasks = spark, tasks_for(spark, rows)
+        self._kept: dict[tuple[StorePath, ...], list[DataFrame]] = {}
 
     def __call__(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> list[T]:
         return collected(self._answers(sources, function, given))
@@ -110,31 +113,39 @@ class CallOnSpark:
                 tables[number].append(to_table(rows))
             yield answer_row(function([pa.concat_tables(of) for of in tables], given))
 
-        return mapped(in_pieces(self.spark, sources, self._tasks), of_piece)
+        return mapped(self.in_pieces(sources), of_piece)
 
+    def in_pieces(self, sources: Sequence[Source]) -> "DataFrame":
+        """Each task gets cells of rows, each with the number of its source."""
+        from pyspark.sql.functions import lit
 
-def in_pieces(spark: "SparkSession", sources: Sequence[Source], tasks: int) -> "DataFrame":
-    """Each task gets cells of rows, each with the number of its source."""
+        made = [
+            part.select("part", lit(number).alias("number"), "rows")
+            for number, source in enumerate(sources)
+            if source.places
+            for part in self._parts(source)
+        ]
+        rows = reduce(lambda one, other: one.union(other), made)
+        return (rows.repartitionById(self.tasks, "part") if self.tasks > 1 else rows.coalesce(1)).drop("part")
 
-    def parts(
-        number: int, read: Callable[[str, bytes], pa.Table]
-    ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        def of_file(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for name, content in cells_of(batches):
-                for part, rows in divided(read(name, content), tasks):
-                    places = (pa.array([one], pa.int32()) for one in (part, number))
-                    yield pa.record_batch([*places, cell(rows_to_cell(rows))], ["part", "number", "rows"])
+    def _parts(self, source: Source) -> "list[DataFrame]":
+        key, tasks = tuple(source.places), self.tasks
+        if key in self._kept:
+            return self._kept[key]
 
-        return of_file
+        def by_part(read: Callable[[str, bytes], pa.Table]) -> "DataFrame":
+            def of_file(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for name, content in cells_of(batches):
+                    for part, rows in divided(read(name, content), tasks):
+                        columns = [pa.array([part], pa.int32()), cell(rows_to_cell(rows))]
+                        yield pa.record_batch(columns, ["part", "rows"])
 
-    made = [
-        mapped(whole_files(spark, [*map(spark_uri, one.places)], one.names), parts(number, read), _PARTS)
-        for number, one in enumerate(sources)
-        if one.places
-        for read in one.reads
-    ]
-    rows = reduce(lambda one, other: one.union(other), made)
-    return (rows.repartitionById(tasks, "part") if tasks > 1 else rows.coalesce(1)).drop("part")
+            return mapped(whole_files(self.spark, [*map(spark_uri, source.places)], source.names), of_file, _PARTS)
+
+        parts = [*map(by_part, source.reads)]
+        if source.again:
+            self._kept[key] = [one.persist() for one in parts]
+        return parts
 
 
 def _files(place: StorePath, names: str) -> Iterator[StorePath]:

@@ -123,6 +123,11 @@ def _return_proposal(
     return ChangeProposal(position, found[0], bucket, found[1], partition.priority, partition.reason, partition.rule)
 
 
+def accepted_of(proposals: Iterable[ChangeProposal], thresholds: Thresholds) -> list[ChangeProposal]:
+    accepted = (accept(proposal, thresholds) for proposal in proposals)
+    return [one for one in accepted if one is not None]
+
+
 def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:
     """With the brokers that the coordinator has chosen; None: not accepted."""
     if proposal.searched is not None:

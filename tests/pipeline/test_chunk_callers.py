@@ -113,7 +113,7 @@ def test_dp_6_no_step_repeats_the_work_of_earlier_steps(spark: SparkSession, tmp
         counter.add(1)
         return 1
 
-    caller = CallsOnSpark(spark, path, rows=90, forget=None)
+    caller = CallsOnSpark(CallOnSpark(spark, 90), path, None)
     caller.divide(surveyed_chunk, facts_of(path, Goal(GoalKind.REBALANCE)), SnapshotSurvey.merge)
     before = counter.value
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(
         writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2, 3))
         writer.partitions.extend(("huge", index, [1, 2], 1, [1], [], [], 5, None, None) for index in range(rows))
         writer.finish(SnapshotMeta("c", 5))
-    caller = CallsOnSpark(spark, path, rows=rows, forget=None)
+    caller = CallsOnSpark(CallOnSpark(spark, rows), path, None)
     survey = caller.divide(surveyed_chunk, facts_of(path, Goal(GoalKind.REBALANCE)), SnapshotSurvey.merge)
     pieces = caller.read(lambda chunk, _: np.unique(chunk.columns.number // PIECE_PARTITIONS).tolist(), None)
     caller.close()
@@ -168,7 +168,11 @@ def test_dp_6_one_large_file_is_read_by_several_tasks_which_take_its_row_groups(
     (names,) = CallOnSpark(spark, 230)([several], lambda tables, _: tables[0].select(["topic", "partition"]), None)
     assert names.sort_by(_NAMES) == pa.concat_tables(parts).select(["topic", "partition"]).sort_by(_NAMES)
     assert reads.value == len(parts)
-    on_spark, here = CallsOnSpark(spark, path, 230, None), CallsHere(path)
+    call = CallOnSpark(spark, 230)
+    for _ in range(2):
+        call([several._replace(again=True)], lambda tables, _: None, None)
+    assert reads.value == 2 * len(parts), "what is asked for again is read once"
+    on_spark, here = CallsOnSpark(CallOnSpark(spark, 230), path, None), CallsHere(path)
     facts = facts_of(path, Goal(GoalKind.REBALANCE))
     found = [one.divide(surveyed_chunk, facts, SnapshotSurvey.merge) for one in (on_spark, here)]
     assert dict(found[0].survey.loads.items()) == dict(found[1].survey.loads.items())

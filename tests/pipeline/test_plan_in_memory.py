@@ -21,6 +21,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, PARTITIONS, SnapshotMeta
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
@@ -152,9 +153,9 @@ def test_dp_2_what_is_on_its_way_is_read_the_same_in_this_process_and_on_spark(
         writer.finish(SnapshotMeta("c", 5))
     expected = {2: Arriving(70 + 7 + 11 + 0, unknown=1, waiting_bytes=7, waiting_unknown=0)}
     assert arriving(CallsHere(path)) == expected
-    assert arriving(CallsOnSpark(spark, path, 5, None)) == expected
+    assert arriving(CallsOnSpark(CallOnSpark(spark, 5), path, None)) == expected
     random_one = write_random_snapshot(tmp_path / "random", seed=77)
-    assert arriving(CallsHere(random_one)) == arriving(CallsOnSpark(spark, random_one, 200, None))
+    assert arriving(CallsHere(random_one)) == arriving(CallsOnSpark(CallOnSpark(spark, 200), random_one, None))
 
 
 def arriving(caller: ChunkCaller) -> Mapping[int, Arriving]:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, Volume
 from tests.pipeline.test_plan_in_memory import arriving
@@ -55,7 +56,7 @@ def write_snapshot(path: Path) -> Path:
 
 def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Path, spark: SparkSession) -> None:
     path = write_snapshot(tmp_path / "s")
-    found = arriving(CallsOnSpark(spark, path, 5, None))
+    found = arriving(CallsOnSpark(CallOnSpark(spark, 5), path, None))
     assert found == arriving(CallsHere(path))
     assert with_arriving(read_brokers(path), found) == {
         1: PlannerBroker(1),

@@ -16,7 +16,6 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
     collected,
     mapped,
     pickled,
-    tasks_for,
     to_table,
     unpickled,
 )
@@ -30,12 +29,12 @@ from kafka_reassign_rpc.pipeline.planning.chunk_cells import (
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
-from kafka_reassign_rpc.pipeline.topic_pieces import in_pieces, parquet_source
+from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark, parquet_source
 from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
 from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -83,12 +82,11 @@ class CallsOnSpark:
     _nothing: PartitionChunk
     """A chunk of no rows."""
 
-    def __init__(self, spark: "SparkSession", path: StorePath, rows: int, forget: Callable[[str], None] | None) -> None:
+    def __init__(self, pieces: CallOnSpark, path: StorePath, forget: Callable[[str], None] | None) -> None:
         """`forget` deletes a directory. With it each round is kept in Spark's checkpoint directory until the next one
         is: that survives the loss of an executor.
         """
-        self._spark, self._path, self._forget = spark, path, forget
-        self._tasks = tasks_for(spark, rows)
+        self._pieces, self._path, self._forget = pieces, path, forget
         self._drop: Callable[[], None] = lambda: None
 
     def divide(
@@ -99,9 +97,9 @@ class CallsOnSpark:
                 chunk, answer = build(pa.concat_tables(read), given)
                 yield _kept(to_cells(chunk), answer)
 
-        source = parquet_source(snapshot_files.table_path(self._path, "partitions"), TABLES["partitions"])
+        source = parquet_source(snapshot_files.table_path(self._path, "partitions"), TABLES["partitions"], again=True)
         self._nothing, nothing = build(source.schema.empty_table(), given)
-        return self._keep(in_pieces(self._spark, [source], self._tasks), of_task, nothing, merge)
+        return self._keep(self._pieces.in_pieces([source]), of_task, nothing, merge)
 
     def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
         source = parquet_source(snapshot_files.table_path(self._path, "replicas"), TABLES["replicas"])
@@ -112,7 +110,7 @@ class CallsOnSpark:
                 for content in cells_of(batches):
                     yield answer_row(function(read(*content), given))
 
-            return mapped(parquet_files.whole_files(self._spark, [*map(spark_uri, source.places)]), of_task)
+            return mapped(parquet_files.whole_files(self._pieces.spark, [*map(spark_uri, source.places)]), of_task)
 
         answers = reduce(lambda one, other: one.union(other), map(reading, source.reads))
         return reduce(merge, self._answers(answers, merge), nothing)
@@ -172,8 +170,8 @@ class CallsOnSpark:
             if found := [unpickled(answer) for (answer,) in cells_of(batches)]:
                 yield answer_row(reduce(merge, found))
 
-        if self._tasks > _ANSWERS_AT_ONCE:
-            table = mapped(table.repartition(self._tasks // 8), of_some)
+        if self._pieces.tasks > _ANSWERS_AT_ONCE:
+            table = mapped(table.repartition(self._pieces.tasks // 8), of_some)
         return collected(table)
 
 

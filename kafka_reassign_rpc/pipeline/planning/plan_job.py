@@ -72,9 +72,8 @@ def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: Non
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
     with checkpoint_directory(spark, job.out) as forget:
-        rows = snapshot_files.count_partitions(job.snapshot)
-        caller = CallsOnSpark(spark, job.snapshot, rows, forget)
-        return _run(job, meta, caller, CallOnSpark(spark, rows), show_status)
+        pieces = CallOnSpark(spark, snapshot_files.count_partitions(job.snapshot))
+        return _run(job, meta, CallsOnSpark(pieces, job.snapshot, forget), pieces, show_status)
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:

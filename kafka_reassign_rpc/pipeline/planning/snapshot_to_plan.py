@@ -10,6 +10,7 @@ from kafka_reassign_rpc.pipeline.planning.arriving import Arriving, arriving, co
 from kafka_reassign_rpc.pipeline.planning.chunk_steps import FoundMoves
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts, Coming, SnapshotSurvey
+from kafka_reassign_rpc.planner.chunk_round import accepted_of
 from kafka_reassign_rpc.planner.columns.partition_chunk import Applied, PartitionChunk
 from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -66,12 +67,13 @@ class PlanningRounds:
     def __init__(self, caller: ChunkCaller) -> None:
         self._caller = caller
         self._params: RoundParameters | None = None
+        self._proposed = ProposedSums()
         self._accepted: Applied | None = None
 
     def propose(self, params: RoundParameters) -> ProposedSums:
         """Applies what the last thresholds accepted first."""
         found = self._caller.change(chunk_steps.propose, (params, self._accepted), ProposedSums.merge)
-        self._params, self._accepted = params, None
+        self._params, self._proposed, self._accepted = params, found, None
         return found
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
@@ -79,6 +81,8 @@ class PlanningRounds:
             return AcceptedSums()
         assert self._params is not None
         self._accepted = Applied(self._params, thresholds)
+        if len(self._proposed.collected) == self._proposed.proposals:  # chunks know no more
+            return AcceptedSums.of(accepted_of(self._proposed.collected, thresholds))
         return self._caller.weigh(chunk_steps.accept, thresholds, AcceptedSums.merge)
 
     def found(self, params: RoundParameters, network: NetworkLimits) -> FoundMoves:

@@ -354,7 +354,7 @@ class Chunk:
 def sources_of(path: StorePath, plan: StorePath) -> Said:
     """Where `Said` comes from."""
     return Said(
-        parquet_source(snapshot_files.table_path(path, "partitions"), PARTITIONS),
+        parquet_source(snapshot_files.table_path(path, "partitions"), PARTITIONS, again=True),
         parquet_source(plan / plan_directory.MOVES, MOVES_SCHEMA),
         parquet_source(plan / plan_directory.LEFT_OUT, LEFT_OUT_SCHEMA),
         entries_of(plan, BATCHES),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.chunk_round import accept
+from kafka_reassign_rpc.planner.chunk_round import accepted_of
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
@@ -24,8 +24,7 @@ class RoundProposals(NamedTuple):
     def accepted(self, thresholds: Thresholds) -> "RoundProposals":
         if self.scored is not None:
             return self._replace(scored=self.scored.accepted(thresholds, self.brokers))
-        accepted = (accept(proposal, thresholds) for proposal in self.single)
-        return self._replace(single=[one for one in accepted if one is not None])
+        return self._replace(single=accepted_of(self.single, thresholds))
 
     def accepted_sums(self, thresholds: Thresholds) -> AcceptedSums:
         found = self.accepted(thresholds)
