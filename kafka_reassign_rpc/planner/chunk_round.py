@@ -3,6 +3,7 @@ parameters, acceptance only on sums over all chunks: so the plan is the same how
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -12,7 +13,7 @@ from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.planner_cluster import Place, PlannerPartition, PlannerTopic, found_in
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
     IN,
@@ -36,56 +37,30 @@ from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts, spre
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """Yields None now and then, so that an event loop can run others."""
+    """Yields None now and then: see `found_in`."""
     if params.withdrawn or params.searched:
-        yield from _shown(chunk, params)
-        return
+        return found_in(chunk, partial(_shown, params))
     if params.spread is not None and params.spread.now:
-        yield from spread_proposals(chunk, params)
-        return
+        return spread_proposals(chunk, params)
     if params.leading_seconds is not None:
-        yield from propose_leaders(chunk, params, params.leading_seconds)
-        return
-    for at, topic in enumerate(chunk):
-        yield None
-        counts = (
-            None if params.spread is None else SpreadCounts((one.replicas for one in topic.partitions), params.spread)
-        )
-        for place, partition in enumerate(topic.partitions):
-            if params.spare is None and partition.original:
-                continue  # a forced change is final once it is accepted
-            made = _proposal((at, place), topic.name, partition, params, counts)
-            if made is not None:
-                yield made
-            elif not place % 256:
-                yield None
-
-
-def _shown(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """The coordinator finds the replicas, of what is withdrawn or of all partitions."""
-    for at, topic in enumerate(chunk):
-        yield None
-        for place, one in enumerate(topic.partitions):
-            name = (topic.name, one.index)
-            if not params.withdrawn or name in params.withdrawn:
-                sized = msgspec.structs.replace(one, bytes=params.size(one))
-                yield ChangeProposal(
-                    (at, place), one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized
-                )
-
-
-def _proposal(
-    position: tuple[int, int],
-    topic: str,
-    partition: PlannerPartition,
-    params: RoundParameters,
-    counts: SpreadCounts | None,
-) -> ChangeProposal | None:
-    if partition.fault:
-        return None
+        return propose_leaders(chunk, params, params.leading_seconds)
     if params.spare is not None:
-        return _return_proposal(position, topic, partition, params, params.spare, counts)
-    if not is_forced(partition, params):
+        return _returns(chunk, params, params.spare)
+    return found_in(chunk, partial(_forced, params))
+
+
+def _shown(params: RoundParameters, place: Place, topic: str, one: PlannerPartition) -> ChangeProposal | None:
+    """The coordinator finds the replicas, of what is withdrawn or of all partitions."""
+    name = (topic, one.index)
+    if params.withdrawn and name not in params.withdrawn:
+        return None
+    sized = msgspec.structs.replace(one, bytes=params.size(one))
+    return ChangeProposal(place, one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)
+
+
+def _forced(params: RoundParameters, place: Place, topic: str, partition: PlannerPartition) -> ChangeProposal | None:
+    """A forced change is final once it is accepted."""
+    if partition.original or partition.fault or not is_forced(partition, params):
         return None
     key = partition_key(topic, partition.index)
     size = params.size(partition)
@@ -98,29 +73,29 @@ def _proposal(
     if params.collects is None:
         bucket = forced_bucket(size, forced.priority, params.even_bytes, chance, urgent_first=is_scarce)
     changes = load_changes(partition, size, forced.replicas)
-    made = ChangeProposal(position, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
+    made = ChangeProposal(place, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
     return made._replace(name=params.collected_name(topic, partition.index, size, key)) if made.copies else made
 
 
-def _return_proposal(
-    position: tuple[int, int],
-    topic: str,
-    partition: PlannerPartition,
-    params: RoundParameters,
-    spare: Mapping[tuple[int, int], Load],
-    counts: SpreadCounts | None,
-) -> ChangeProposal | None:
-    found = without_a_copy(partition, params, spare)
-    if found is None:
-        return None
-    if counts is not None:
-        brought = [change for change in found[1] if change.side == IN]
-        if any(counts.crowds(change.broker, change.load) for change in brought):
-            return None
-        for change in brought:
-            counts.bring(change.broker, change.load)
-    bucket = params.random_bits(partition_key(topic, partition.index)) % ALL_BUCKETS
-    return ChangeProposal(position, found[0], bucket, found[1], partition.priority, partition.reason, partition.rule)
+def _returns(
+    chunk: list[PlannerTopic], params: RoundParameters, spare: Mapping[tuple[int, int], Load]
+) -> Iterator[ChangeProposal]:
+    """Copies that are taken back. Topics stay spread."""
+    for at, topic in enumerate(chunk):
+        counts = None if params.spread is None else SpreadCounts.of(topic, params.spread)
+        for place, one in enumerate(topic.partitions):
+            found = None if one.fault else without_a_copy(one, params, spare)
+            if found is None:
+                continue
+            target, changes = found
+            brought = [change for change in changes if change.side == IN]
+            if counts is not None:
+                if any(counts.crowds(change.broker, change.load) for change in brought):
+                    continue
+                for change in brought:
+                    counts.bring(change.broker, change.load)
+            bucket = params.random_bits(partition_key(topic.name, one.index)) % ALL_BUCKETS
+            yield ChangeProposal((at, place), target, bucket, changes, one.priority, one.reason, one.rule)
 
 
 def accepted_of(proposals: Iterable[ChangeProposal], thresholds: Thresholds) -> list[ChangeProposal]:
@@ -162,15 +137,15 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
 
 def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[PlannedMove | LeftOut | None]:
     """After the last round. Yields None now and then."""
-    for topic in chunk:
-        yield None
-        for place, partition in enumerate(topic.partitions):
-            if partition.original and partition.original != partition.replicas:
-                yield _planned_move(topic.name, partition, params)
-            elif (left_out := _left_out(topic.name, partition, params)) is not None:
-                yield left_out
-            elif not place % 256:
-                yield None
+    return found_in(chunk, partial(_move_or_left_out, params))
+
+
+def _move_or_left_out(
+    params: RoundParameters, _: Place, topic: str, partition: PlannerPartition
+) -> PlannedMove | LeftOut | None:
+    if partition.original and partition.original != partition.replicas:
+        return _planned_move(topic, partition, params)
+    return _left_out(topic, partition, params)
 
 
 def _planned_move(topic: str, partition: PlannerPartition, params: RoundParameters) -> PlannedMove:

@@ -1,9 +1,11 @@
 """The cluster that a caller hands to the planner."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 UNKNOWN = -1
 """A size, capacity or rate that was not measured."""
@@ -88,3 +90,23 @@ class PlannerCluster(msgspec.Struct):
 
     brokers: list[PlannerBroker]
     topics: Iterable[PlannerTopic]
+
+
+Place = tuple[int, int]
+"""Of a topic in its chunk, and of a partition in its topic."""
+
+
+def found_in(
+    chunk: Iterable[PlannerTopic], look: Callable[[Place, str, PlannerPartition], T | None]
+) -> Iterator[T | None]:
+    """What `look` finds, given the topic and each partition of it. Yields None now and then, so that an event loop can
+    run others.
+    """
+    for at, topic in enumerate(chunk):
+        yield None
+        for place, partition in enumerate(topic.partitions):
+            found = look((at, place), topic.name, partition)
+            if found is not None:
+                yield found
+            elif not place % 256:
+                yield None

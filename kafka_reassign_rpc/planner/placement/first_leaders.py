@@ -9,12 +9,13 @@ What it sends meanwhile to followers and consumers counts too.
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import partial
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits, broker_speeds
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.planner_cluster import Place, PlannerPartition, PlannerTopic, found_in
 from kafka_reassign_rpc.planner.proposals import piecewise
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT, ChangeProposal, LoadChange, PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, Collects, even_out
@@ -30,25 +31,14 @@ def propose_leaders(
     chunk: list[PlannerTopic], params: RoundParameters, seconds: float
 ) -> Iterator[ChangeProposal | None]:
     """If the coordinator collects none, the round measures. `seconds`: how long the copies take, as far as known."""
-    for at, topic in enumerate(chunk):
-        yield None
-        for place, partition in enumerate(topic.partitions):
-            made = None
-            if partition.original and partition.original != partition.replicas:
-                made = _proposal((at, place), topic.name, partition, params, seconds)
-            if made is not None:
-                yield made
-            elif not place % 256:
-                yield None
+    return found_in(chunk, partial(_proposal, params, seconds))
 
 
 def _proposal(
-    position: tuple[int, int],
-    topic: str,
-    partition: PlannerPartition,
-    params: RoundParameters,
-    seconds: float,
+    params: RoundParameters, seconds: float, position: Place, topic: str, partition: PlannerPartition
 ) -> ChangeProposal | None:
+    if not partition.original or partition.original == partition.replicas:
+        return None
     copies = [broker for broker in partition.replicas if broker not in partition.original]
     size, sender = params.size(partition), partition.leader
     sent = size * len(copies)

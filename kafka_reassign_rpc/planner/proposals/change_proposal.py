@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, leadership_load, replica_load
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.planner_cluster import Place, PlannerPartition
 
 OUT, IN = 0, 1
 
@@ -53,13 +53,12 @@ class SearchedReplicas(NamedTuple):
 class ChangeProposal(NamedTuple):
     """A round accepts bucket by bucket, the lowest first.
 
-    position_in_chunk    of the topic in its chunk, of the partition in its topic
     first_leader         leads before the copy; -1 if the proposal changes replicas
     name                 set if the coordinator gets to see the proposal (`Collects`)
     searched             with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
     """
 
-    position_in_chunk: tuple[int, int]
+    position_in_chunk: Place
     replicas: tuple[int, ...]
     bucket: int
     load_changes: list[LoadChange]
