@@ -58,8 +58,8 @@ UNEVEN_RACKS = (
     broker(4, 55, rack="b"),
 )
 NOTHING_FOUND = (
-    "7 changes tried led no nearer, which is no proof that none does: --weight bytes=… lets this measure count more, "
-    "another --seed tries other changes"
+    "the plan ends after 7 changes tried, no proof that none leads nearer: --weight bytes=… lets this measure count "
+    "more, another --seed tries other changes"
 )
 
 
@@ -94,7 +94,7 @@ NOTHING_FOUND = (
         ),
         (
             summary(*UNEVEN_RACKS, kind="drain"),
-            "rack a as a whole has 145%, and partitions keep the number of their racks",
+            "rack a as a whole has 145%, and partitions end on as many racks as before, or more",
         ),
         (
             msgspec.structs.replace(summary(*UNEVEN_RACKS, kind="drain"), impact=ImpactFigures(fewer_racks=30)),
@@ -136,6 +136,14 @@ NOTHING_FOUND = (
             "`plan rebalance` evens them out",
         ),
         (
+            summary(broker(1, 130), broker(2, 70), weights={"bytes": 1.0, "topic_leaders": 1.0}),
+            "topics stay spread (--weight topic_leaders), so partitions are not searched one by one",
+        ),
+        (
+            summary(broker(1, 130), broker(2, 70), broker_max={"bytes_in": {1: 10**9}}),
+            "with --broker-max-bytes-in partitions are not searched one by one",
+        ),
+        (
             summary(broker(1, 150), broker(2, 50), kind="drain"),
             "drain moves only what has to move: `plan rebalance` evens out the rest",
         ),
@@ -159,7 +167,7 @@ def test_dp_9_several_reasons_are_all_told() -> None:
     )
     assert line.split(": ", 2)[2].split("; ") == [
         "one replica of orders-0 has 120 B, more than the target of any broker",
-        "rack a as a whole has 150%, and partitions keep the number of their racks",
+        "rack a as a whole has 150%, and partitions end on as many racks as before, or more",
         "broker 2 has no room for one more replica of the mean size beside the headroom of 5%",
         "only partitions of 2 topics may move",
     ]

@@ -43,8 +43,8 @@ def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
 
 
 def shortfall_lines(summary: PlanSummary) -> list[str]:
-    """`bytes: broker 5 has 152% of its target: rack c as a whole has 150%, and partitions keep their racks`; measures
-    with the same reasons share a line.
+    """`bytes: broker 5 has 152% of its target: rack c as a whole has 150%, and …`; measures with the same reasons share
+    a line.
     """
     lines: dict[str, list[str]] = {}
     for one in summary.why_not_better:
@@ -80,13 +80,14 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_cordoned(summary, worst),
         *_topics(summary),
         *_small_partitions(summary),
+        *_unsearched(summary),
     ]
     yield from found
     if not _balances(summary) and not found:
         yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
     elif not found:
         yield (
-            f"{counted(summary.tried, 'change')} tried led no nearer, which is no proof that none does: "
+            f"the plan ends after {counted(summary.tried, 'change')} tried, no proof that none leads nearer: "
             f"--weight {worst.measure}=… lets this measure count more, another --seed tries other changes"
         )
 
@@ -134,7 +135,7 @@ def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     if summary.kind == "rebalance":
         yield from _aims_of_racks(summary, worst, name, share)
     elif _explains(share, worst) and not (summary.impact is not None and summary.impact.fewer_racks):
-        yield f"{name} as a whole has {share:.0%}, and partitions keep the number of their racks"
+        yield f"{name} as a whole has {share:.0%}, and partitions end on as many racks as before, or more"
 
 
 def _aims_of_racks(summary: PlanSummary, worst: _Worst, name: str, share: float) -> Iterator[str]:
@@ -242,6 +243,17 @@ def _topics(summary: PlanSummary) -> Iterator[str]:
 def _small_partitions(summary: PlanSummary) -> Iterator[str]:
     if summary.requested.least_bytes:
         yield f"partitions below {size(summary.requested.least_bytes)} stay as they are (--least-bytes)"
+
+
+def _unsearched(summary: PlanSummary) -> Iterator[str]:
+    """Rounds see sums: only the search sees which partitions can change places."""
+    if summary.kind != "rebalance":
+        return
+    weights, limits = summary.requested.weights, summary.requested.broker_max
+    if spread := [name for name in ("topic_replicas", "topic_leaders") if weights.get(name)]:
+        yield f"topics stay spread (--weight {', '.join(spread)}), so partitions are not searched one by one"
+    elif limited := [f"--broker-max-{name.replace('_', '-')}" for name in limits if name != "bytes"]:
+        yield f"with {', '.join(limited)} partitions are not searched one by one"
 
 
 def _counts(broker: BrokerFigures, measure: str) -> bool:
