@@ -209,15 +209,10 @@ def _of_distances(
 
 
 def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    busiest: dict[int, int] = {}
     all_in_all: dict[int, BrokerSums] = {}
-    for (batch, broker), one in checked.brokers.items():
-        busiest[batch] = max(busiest.get(batch, 0), one.got, one.sent)
+    for (_, broker), one in checked.brokers.items():
         all_in_all.setdefault(broker, BrokerSums()).add(one)
-    for told in summary.batches:
-        if told.busiest_bytes != busiest.get(told.batch, 0):
-            says = f"busiest broker has {told.busiest_bytes} bytes, not {busiest.get(told.batch, 0)}"
-            yield "summary", f"batch {told.batch}", says
+    yield from _of_batches(checked, summary)
     least = max((max(one.got, one.sent) / _rate(broker, summary) for broker, one in all_in_all.items()), default=0.0)
     if not _are_alike(summary.bound_seconds, least):
         yield "summary", "bound_seconds", f"{summary.bound_seconds:.3f}, not {least:.3f}"
@@ -228,11 +223,38 @@ def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, 
     if within is not None and summary.expected_seconds > within * (1 + _ALIKE):
         yield "within", "plan", f"takes {summary.expected_seconds:.3f} s, more than {within} s"
     bottleneck = summary.bottleneck
+    if least and bottleneck is None:
+        yield "summary", "bottleneck", "no broker decides the time"
     if bottleneck is not None:
         one = all_in_all.get(bottleneck.broker, BrokerSums())
         size, rate = one.sent if bottleneck.sends else one.got, _rate(bottleneck.broker, summary)
         if (bottleneck.bytes, bottleneck.rate) != (size, rate) or not _are_alike(size / rate, least):
             yield "summary", "bottleneck", f"broker {bottleneck.broker} is not the one that decides the time"
+
+
+def _of_batches(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    """One after the other; each waits for its slowest broker."""
+    most: dict[int, dict[int, int]] = {}
+    for (batch, broker), one in checked.brokers.items():
+        most.setdefault(batch, {})[broker] = max(one.got, one.sent)
+    now = 0.0
+    for told in summary.batches:
+        of_batch, name = most.get(told.batch, {}), f"batch {told.batch}"
+        busiest = max(of_batch.values(), default=0)
+        named = of_batch.get(-1 if told.busiest is None else told.busiest, 0)
+        if not told.busiest_bytes == named == busiest:
+            yield "summary", name, f"busiest broker {told.busiest} has {told.busiest_bytes} bytes, not {busiest}"
+        least = max((size / _rate(broker, summary) for broker, size in of_batch.items()), default=0.0)
+        if told.expected_seconds < least * (1 - _ALIKE):
+            yield "summary", name, f"{told.expected_seconds:.3f} s are fewer than its least, {least:.3f} s"
+        first = checked.batches[told.batch].first if told.batch in checked.batches else told.priority
+        if told.priority != first:
+            yield "summary", name, f"has priority {told.priority}, not {first}"
+        if not _are_alike(told.starts_after_seconds, now):
+            yield "summary", name, f"starts after {told.starts_after_seconds:.3f} s, not after {now:.3f} s"
+        now += told.expected_seconds
+    if summary.batches and not _are_alike(summary.batches_seconds, now):
+        yield "summary", "batches_seconds", f"{summary.batches_seconds:.3f}, not {now:.3f}"
 
 
 def _rate(broker: int, summary: PlanSummary) -> int:
