@@ -30,7 +30,8 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     polling_pace                       how often to look at a cluster, so that it costs little (SHARE, LONGEST_S)
     broker_questions                   what only one broker knows, asked while a loop of looks goes on
     why_no_answer                      whether a node is to blame, or no controller is active
-    request_routing                    which node gets a request, in which version, and when it is repeated
+    request_routing                    which node gets a request, in which version, when it is repeated; what is said
+                                       when no given address answers
     node_questions                     who is there, who controls, which versions a node serves
     client_properties                  the properties of Java clients
     client_settings                    the configs of a client, with their defaults, such as how long nodes are known

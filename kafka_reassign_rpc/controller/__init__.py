@@ -9,7 +9,7 @@ lifecycle/            the server process, standby, one term as the controller, a
 commands/             what the loop works on, one module for each kind of command
 store                 the port that each store of the cluster implements
 throttle_leases       throttle leases: topic and broker configs that follow the moves in flight, and how fast those that
-                      end are written (CONFIGS_PER_S)
+                      end are written (CONFIGS_PER_S), when a refused one is tried again (AGAIN_S, LONGEST_AGAIN_S)
 zookeeper_store/      the store in front of ZooKeeper: a round's changes as fenced transactions
 loading/              reads the cluster from ZooKeeper
 watches/              ZooKeeper watches and request znodes, turned into commands

@@ -9,7 +9,8 @@ cluster_seen      a look at the cluster, with the intents on top
 ports             what the store needs of the log and of the cluster
 kraft_store       the store of the controller's loop; when it looks again (AGAIN_S), how often it sees to snapshots
                   (SNAPSHOT_S)
-leased_configs    the configs of throttle leases, at the cluster
+leased_configs    the configs of throttle leases, at the cluster; when a refused one is tried again:
+                  `controller.throttle_leases`
 kraft_commands    commands that only this service has
 absences          which topics are gone, by looks that deny them
 sightings         which looks count for a move, and how often they agree (how many: LOOKS of `core.phases.phases`)

@@ -12,7 +12,8 @@ request_answers.py      from a frame to its answer
 flow_control.py         whether a connection is read, and what it holds of the shared bytes
 answer_writer.py        answers to the transport, piece by piece
 connection_guard.py     frames of a connection that go to its authenticator
-open_connections.py     all open connections of a server: who may come in, who has to go
+open_connections.py     all open connections of a server: who may come in, who has to go, and what the log says of them
+                        (LOGGED)
 connection_counts.py    how many connections there are, in all and from one address, against their limits
 request_budgets.py      places, bytes and tasks that the requests of all connections share
 connection_times.py     which connections are out of time

@@ -1,7 +1,7 @@
 """What a server records and shows.
 
     event_recorder     takes events: to the event log, to standard error, to the metrics; how long names and reasons of
-                       an event may be
+                       an event may be. The form of a line of the log: `cli.long_running`, `support.bounded_log`
     event_log          the files of the event log; the defaults of their size and number (FILE_BYTES, FILES,
                        REFUSAL_FILES)
     recorded_events    the event log of this process, for the status page

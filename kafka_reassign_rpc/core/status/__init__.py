@@ -18,6 +18,8 @@ partition_health  how many partitions lack in-sync replicas or a leader
 own_certificates  who would take a server's certificates, when they end, and how early that is a warning
                   (ENDS_SOON_DAYS); the warning: `security.tls.context_parts.warn_of_end`
 
+A move that has ended is only an event (`status_page.events`) and a part of sums (`core.reassignment.move_sums`).
+
 Every number is decided here, None if unknown. The page, its API, the metrics, the vendor API and the commands show it
 and derive nothing. The client makes it here too, from the answers of a stock controller.
 """

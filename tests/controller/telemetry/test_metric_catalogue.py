@@ -105,5 +105,6 @@ def test_sv_7_metrics_of_brokers_show_throttles_and_copied_bytes_of_each_side() 
 
 def test_sv_7_moves_that_wait_are_counted_for_each_route_and_absent_where_that_is_not_known() -> None:
     assert read("moves_waiting", STATUS) == {("queue",): 2, ("rpc",): 0, ("batch",): 0, ("request",): 0, ("heal",): 0}
+    assert DOCUMENT.totals is not None
     unknown = replace(DOCUMENT, totals=replace(DOCUMENT.totals, waiting=None))
     assert read("moves_waiting", STATUS._replace(document=unknown)) == {}
