@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
+from kafka_reassign_rpc.core.phases import phases
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
@@ -378,6 +379,30 @@ async def test_46_5_a_broker_that_dies_with_the_rates_of_a_repair_has_them_no_mo
         await eventually(lambda: not loop.cluster.moving)
     texts = [one.message for one in caplog.records if "cannot be read" in one.message]
     assert sorted(set(texts)) == sorted(texts), "each is said once"
+
+
+async def test_kr_10_a_move_that_others_have_just_cancelled_is_repaired_once_looks_are_sure_with_all_its_replicas(
+    here: Hurt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its target had fewer."""
+    partition = here.cluster.partitions[NAME] = KRaftPartition(1, 2, 3)
+    async with here.term(healing=ON) as loop:
+        with monkeypatch.context() as patched:
+            patched.setattr(phases, "LOOKS_AT_OTHERS", 1_000_000)
+            await here.answers([NAME], (2, 4))
+            await eventually(lambda: partition.at.is_moving)
+            here.kill(2)
+            await eventually(lambda: loop.cluster.failed != {})
+            partition.alter(None)
+            await looked(here)
+            await here.pass_by(MINUTE)
+            await eventually(lambda: here.repairs() == {OTHER, THIRD})
+            assert loop.cluster.queue.place(*NAME) is None
+            assert loop.cluster.failed.keys() == {2}
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [NAME])
+        await here.pass_by(MINUTE)
+        await eventually(lambda: partition.at.is_moving)
+        assert sorted(partition.at.target) == [1, 3, 4]
 
 
 def test_kr_10_a_replica_that_an_old_answer_shows_after_its_repair_is_not_lost_again() -> None:

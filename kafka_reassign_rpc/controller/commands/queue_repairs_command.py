@@ -141,7 +141,11 @@ class QueueRepairs(Command[QueuedRepair]):
         for move in self._prepared.plan.moves:
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
-            if partition is not None and _lost(cluster, partition, move, gone):
+            if (
+                partition is not None
+                and not repair_targets.ends_unseen(partition)
+                and _lost(cluster, partition, move, gone)
+            ):
                 queued = queue_admission.find(work.view, name)
                 joined = queued is not None and (queued.terms.route, queued.terms.target) == (HEAL, move.target)
                 wanted = repair_targets.wanted_replicas(cluster, partition, queued)

@@ -55,11 +55,18 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     """
     if queued is not None and queued.terms.route == HEAL:
         return queued.terms.target
-    if partition.move is not None and partition.move.phase is Phase.MOVING and not partition.is_moving:
-        return (
-            partition.move.terms.target
-        )  # in front of KRaft: one look shows that it has ended, maybe by an old answer
+    if partition.move is not None and ends_unseen(partition):
+        return partition.move.terms.target  # a repair that has just ended is not lost again
     return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
+
+
+def ends_unseen(partition: Partition) -> bool:
+    """In front of KRaft: a look lists the move in flight no more, and not its target. A broker may lag, or others may
+    have cancelled the move: until further looks say, nothing is repaired there."""
+    move = partition.move
+    if move is None or move.phase is not Phase.MOVING or partition.is_moving:
+        return False
+    return partition.replicas != move.terms.target
 
 
 def serves_as_repair(queued: WaitingMove | None, cluster: Cluster, partition: Partition) -> TypeGuard[WaitingMove]:
