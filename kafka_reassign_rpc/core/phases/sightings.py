@@ -80,10 +80,10 @@ def _told(former: MoveRecord) -> tuple[Replicas, ...]:
 
 
 def _at_rest(record: MoveRecord, at: Replicas) -> Sighting:
+    if at == record.original and (record.phase is Phase.CANCEL or at != record.terms.target):
+        return Sighting.AT_ORIGINAL
     if at == record.terms.target:
         return Sighting.AT_TARGET
-    if at == record.original:
-        return Sighting.AT_ORIGINAL
     if record.phase is Phase.CANCEL and set(at) == set(record.original):  # whatever has given them this order
         return Sighting.AROUND_ORIGINAL
     if any(at == former.terms.target for former in former_moves(record)):

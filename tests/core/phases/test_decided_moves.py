@@ -133,6 +133,20 @@ def test_kr_8_a_move_of_others_is_adopted_by_a_client_that_cancels_it_or_gives_i
     assert (other.move.replaces, other.move.original) == (adopted(theirs), (2, 1))
 
 
+def test_kr_8_a_move_of_others_that_never_ends_is_cancelled_and_its_target_is_what_the_cancel_leaves() -> None:
+    """[1] was altered to [3, 2] and in flight to [1]: KRaft adds and removes both."""
+    theirs = Partition((1, 2, 3), (2, 3), (2, 3), leader=1, isr=(1,))
+    found = started(theirs, None)
+    assert found.move is not None
+    assert found.move == replace(adopted(theirs), phase=Phase.CANCEL, cancelled_by=ALICE)
+    assert first_act(theirs, found.move) is Act.CANCEL
+    assert next_step(found.move, SeenPartition((1,)), LOOKS).outcome is Outcome.CANCELLED
+    there = started(theirs, (1,))
+    assert there.move is not None
+    assert (there.move.phase, first_act(theirs, there.move)) == (Phase.START, Act.CANCEL)
+    assert next_step(there.move, SeenPartition((1,)), LOOKS).outcome is Outcome.DONE
+
+
 def test_kr_6_a_move_that_has_yet_to_be_sent_is_shown_in_flight_and_any_other_as_it_was_seen() -> None:
     before = not_moving(1, 2)
     moving = started(before, (3, 2))

@@ -86,6 +86,8 @@ class World:
         to = cancelled(before) if target is None else reassign(before, target)
         value = decided(before, _after(before, to, target), CONTROLLER, None if target is None else MoveTerms(target))
         if value is None or value.move is None:
+            goes_back = before.move is not None and before.move.phase in (Phase.CANCEL, Phase.RESTORE)
+            assert target is not None or not before.is_moving or goes_back, "a cancel that is acknowledged is durable"
             return
         record = value.move
         if record.id is None:
