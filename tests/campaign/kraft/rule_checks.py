@@ -106,6 +106,11 @@ class _Rules:
         copies = not set(begun.terms.target) <= set(begun.original)
         return "no window is open" if copies and self.has(WINDOWS, at) else ""
 
+    def waits_for(self, name: TopicPartition, repair: WaitingMove) -> bool:
+        """Whether a client's move with this target waits: a repair adopts it, whatever it does."""
+        waiting = (one.terms for (_, of_name), one in self.waiting.items() if of_name == name)
+        return any(one.route != HEAL and one.target == repair.terms.target for one in waiting)
+
     def why_no_repair(self, at: float) -> str:
         return "the brake holds" if self.has(MAX_BROKERS, at, "0") else ""
 
@@ -148,7 +153,8 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
         for one in record.waiting:
             if one.part == JOINS and one.move is not None and one.move.terms.route == HEAL:
                 name = TopicPartition(one.topic, one.partition)
-                yield from _of_repair(f"{offset}: the repair of {name}", one.move, rules, lost, at)
+                what = f"{offset}: the repair of {name}"
+                yield from _of_repair(what, one.move, rules, lost, at, is_adopted=rules.waits_for(name, one.move))
         rules.take(offset, record, at)
 
 
@@ -158,7 +164,9 @@ def _is_start_of(waiting: WaitingMove | None, move: Move) -> bool:
     return waiting is not None and waiting.held is not None and waiting.terms.asks_for_the_same(move.record.terms)
 
 
-def _of_repair(what: str, move: WaitingMove, rules: _Rules, lost: Collection[Lost], at: float) -> Iterator[str]:
+def _of_repair(
+    what: str, move: WaitingMove, rules: _Rules, lost: Collection[Lost], at: float, *, is_adopted: bool
+) -> Iterator[str]:
     terms, origin = move.terms, move.origin
     if INTERVAL not in rules.settings:
         yield f"{what} joins the queue, and self-healing is off"
@@ -170,7 +178,9 @@ def _of_repair(what: str, move: WaitingMove, rules: _Rules, lost: Collection[Los
             yield f"{what} replaces broker {broker}, which was not away for longer than the limit"
     if not brokers:
         yield f"{what} replaces no broker: {terms.reason}"
-    if origin is not None and not (len(origin) == len(terms.target) and set(origin) - brokers <= set(terms.target)):
+    if is_adopted or origin is None:
+        return
+    if not (len(origin) == len(terms.target) and set(origin) - brokers <= set(terms.target)):
         yield f"{what} leads from {list(origin)} to {list(terms.target)}"
 
 

@@ -66,6 +66,14 @@ def test_kr_5_what_waits_until_it_may_begin_and_a_repair_of_a_lost_broker_are_no
     assert repaired_in_time([joins(20, REPAIR), joins(70, REPAIR), joins(21, QUEUED)], LOST[0]) == 1
 
 
+def test_kr_5_a_repair_may_be_a_move_that_a_client_has_in_the_queue_whatever_that_does() -> None:
+    asked = replace(QUEUED, terms=MoveTerms((3, 4)))
+    adopts = joins(20, replace(REPAIR, terms=replace(REPAIR.terms, target=(3, 4)), origin=(1, 2)))
+    assert not list(by_rules([HEALS, joins(8, asked), adopts], LOST))
+    assert len(list(by_rules([HEALS, adopts], LOST))) == 1
+    assert len(list(by_rules([HEALS, joins(8, QUEUED), adopts], LOST))) == 1
+
+
 def test_kr_5_another_target_for_what_moves_already_is_no_begin_and_who_asks_again_is_not_held() -> None:
     assert not list(by_rules([begins(3, QUEUED), DISABLED, begins(9, QUEUED)], ()))
     other = replace(QUEUED, terms=MoveTerms((3, 2)))
