@@ -11,7 +11,16 @@ from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import elected_controller, put_topic, records, register, state_json, topic_json
+from tests.controller.bare_controller import (
+    batch,
+    batch_json,
+    elected_controller,
+    put_topic,
+    records,
+    register,
+    state_json,
+    topic_json,
+)
 
 
 def place(op: Op) -> tuple[type, str]:
@@ -199,6 +208,27 @@ async def test_236_14_moves_that_make_a_topic_znode_too_large_are_refused_and_al
         assert await records(zk) == {("small", 0)}
 
         assert await controller.alter({("large", 0): (3, 4)}) == {("large", 0): None}, "fewer at a time do fit"
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_14_entries_that_make_a_topic_znode_too_large_leave_the_batch_with_the_reason(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put_topic(zk, "large", dict.fromkeys(range(200), (1, 2)))
+    await put_topic(zk, "small", {0: (1, 2)})
+    entries = {("large", index): (3, 4) for index in range(5)} | {("small", 0): (3, 4)}
+
+    async with elected_controller(zk_connect) as controller:
+        monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 1500)
+        await zk.create(znode_paths.REASSIGN_PARTITIONS, batch(entries))
+        await controller.read_admin_znodes()
+
+        assert await records(zk) == {("small", 0)}
+        assert {*(await batch_json(zk) or {})} == {("small", 0)}
+        refused = [one for one in controller.events if one.event == "entry.refused"]
+        assert {one.topic for one in refused} == {"large"}
+        assert all("ZooKeeper takes in one znode" in (one.reason or "") for one in refused)
         await controller.check()
 
 
