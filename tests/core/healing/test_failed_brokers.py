@@ -13,6 +13,8 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
     FailureWatch,
     LostReplicas,
     diagnose,
+    is_alerted,
+    promised_times,
     rack_problems,
 )
 from kafka_reassign_rpc.core.settings import healing_settings
@@ -23,6 +25,7 @@ from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from tests.tables import for_each
 
 HALF_AN_HOUR = 30 * 60_000
 ON = HealingSettings(interval_ms=HALF_AN_HOUR)
@@ -338,3 +341,38 @@ def test_46_one_broker_without_a_rack_is_one_broker() -> None:
     cluster = Cluster(brokers={1: Broker(1, 1, (), "a"), 2: Broker(2, 2, ())})
     [problem] = rack_problems(cluster, ON)
     assert problem.startswith("broker 2 has no rack, others do: ")
+
+
+def test_46_racks_are_a_problem_only_where_some_brokers_have_one_and_repairs_are_on() -> None:
+    with_rack, without = Broker(1, 1, (), "a"), Broker(2, 2, ())
+    assert rack_problems(Cluster(brokers={1: with_rack}), ON) == []
+    assert rack_problems(Cluster(brokers={2: without}), ON) == []
+    both = Cluster(brokers={1: with_rack, 2: without})
+    assert rack_problems(both, HealingSettings()) == []
+    assert len(rack_problems(both, HealingSettings(interval_ms=0))) == 1
+
+
+@for_each(
+    "since, after, alerted",
+    [
+        (5, -1, False),
+        (None, -1, False),
+        (None, 10, True),
+        (1000, 0, True),
+        (990, 10, True),
+        (991, 10, False),
+    ],
+)
+def test_46_1_a_broker_that_is_gone_without_a_failure_of_its_own_alerts_after_the_interval_too(
+    since: int | None, after: int, *, alerted: bool
+) -> None:
+    assert is_alerted(since, 1000, HealingSettings(alert_interval_ms=after)) is alerted
+
+
+def test_46_1_no_time_of_a_repair_is_promised_while_something_keeps_it_from_starting() -> None:
+    found = diagnose(gone(3, now=1000), ON)
+    assert found.heal_at == {3: HALF_AN_HOUR}
+    assert promised_times(found, ON, None) == {3: HALF_AN_HOUR}
+    assert promised_times(found, replace(ON, paused=True), None) == {}
+    assert promised_times(found, ON, "reassignments are disabled") == {}
+    assert promised_times(replace(found, held_back="too many are gone"), ON, None) == {}
