@@ -74,17 +74,21 @@ def test_455_1_moves_are_listed_of_all_topics_or_of_the_partitions_that_are_aske
     assert {topic.name: set(indexes) for topic, indexes in listed} == found
 
 
-def test_sv_3_a_server_without_a_term_or_whose_session_may_be_over_answers_for_no_cluster() -> None:
+@for_each("left_s, is_open, answers", [(1.0, True, True), (0.0, True, False), (1.0, False, False)])
+def test_sv_3_a_server_whose_term_is_over_or_whose_session_may_be_answers_for_no_cluster(
+    left_s: float, *, is_open: bool, answers: bool
+) -> None:
     world = World()
-    assert world.service.cluster is world.here
-    world.left_s = 0.0
-    assert not world.service.is_active()
-    assert world.service.cluster is None
-    with pytest.raises(NotController):
-        [*world.service.list_reassignments(None)]
-    world.left_s, world.loop.is_open = 1.0, False
-    assert not world.service.is_active()
-    world.loop.is_open = True
-    assert world.service.is_active()
+    world.left_s, world.loop.is_open = left_s, is_open
+    assert world.service.is_active() is answers
+    assert world.service.cluster is (world.here if answers else None)
+    if not answers:
+        with pytest.raises(NotController):
+            [*world.service.list_reassignments(None)]
+
+
+def test_sv_3_a_server_without_a_term_answers_for_no_cluster() -> None:
+    world = World()
     world.service.end()
+    assert not world.service.is_active()
     assert world.service.cluster is None
