@@ -4,16 +4,20 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from kafka_reassign_rpc.planner import round_coordinator
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load, total
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.rack_rule import RackRule
-from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, _sampling_rates
 from kafka_reassign_rpc.planner.placement.exchange_search import ExchangeSearch
 from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
-from tests.planner.clusters import partition
+from kafka_reassign_rpc.planner.proposals.round_sums import Survey
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from tests.planner.clusters import brokers, partition
+from tests.tables import for_each
 
 BYTES_ALONE = (1.0, *[0.0] * (len(Load._fields) - 1))
 
@@ -113,3 +117,24 @@ def sampling(loads: Mapping[int, Load], brokers: BalancedBrokers, idle: int) -> 
     targets = BrokerTargets(dict.fromkeys(loads, (10_000.0,) * len(Load._fields)), weights)
     shares = {broker: targets.shares(broker, load) for broker, load in loads.items()}
     return _sampling_rates(shares, loads, targets, brokers, (0.9, 1.1), idle)
+
+
+@for_each(
+    "goal, partitions, share",
+    [
+        (Goal(GoalKind.REBALANCE), 3, 0.8),
+        (Goal(GoalKind.REBALANCE), 4, 0.9),
+        (Goal(GoalKind.EXPAND, (2,)), 4, 0.8),
+    ],
+)
+def test_dp_11_a_large_rebalance_aims_nearer_to_the_edge_of_the_tolerance_and_no_other_goal_does(
+    goal: Goal, partitions: int, share: float
+) -> None:
+    survey = Survey()
+    for index in range(partitions):
+        survey.add(partition(index, 1))
+    coordinator = RoundCoordinator(brokers([None] * 2), goal, PlanOptions(tolerance=0.1))
+    coordinator.begin(survey)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(round_coordinator, "SMALL", 3)
+        assert coordinator._band() == pytest.approx((1 - 0.1 * share, 1 + 0.1 * share))
