@@ -6,7 +6,6 @@ or fails the whole request. The error of an ACL whose principal is none says so.
 """
 
 from collections.abc import Sequence
-from itertools import repeat
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
@@ -20,6 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.refusals import each_element
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,
     PATTERN_TYPES,
@@ -95,12 +95,4 @@ async def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Answer
     return await answer_with(CreateAclsResponse(version=version, throttle_time_ms=0), "results", results, len(outcomes))
 
 
-async def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> Answer:
-    refused = in_order(_Result, version)({"error_code": error.code, "error_message": error.message})
-    count = len(request.creations)
-    return await answer_with(
-        CreateAclsResponse(version=version, throttle_time_ms=0), "results", repeat(refused, count), count
-    )
-
-
-API = served(CreateAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=fail)
+API = served(CreateAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=each_element())

@@ -6,7 +6,6 @@ closes the connection.
 """
 
 from collections.abc import Sequence
-from itertools import repeat
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
@@ -22,8 +21,8 @@ from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.config_ports import DeletedAcl
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.refusals import each_element
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.turns import rest
@@ -69,14 +68,4 @@ def _result(version: int, matching: Sequence[DeletedAcl]) -> InParts:
     return InParts(_Result(version=version, error_code=0, error_message=None), "matching_acls", len(matching), acls)
 
 
-async def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> Answer:
-    refused = in_order(_Result, version)(
-        {"error_code": error.code, "error_message": error.message, "matching_acls": ()}
-    )
-    count = len(request.filters)
-    return await answer_with(
-        DeleteAclsResponse(version=version, throttle_time_ms=0), "filter_results", repeat(refused, count), count
-    )
-
-
-API = served(DeleteAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=fail)
+API = served(DeleteAclsRequest, Acl(AclOperation.ALTER, AclResource.CLUSTER), handle=handle, fail=each_element())

@@ -18,11 +18,10 @@ from kafka_reassign_rpc.api.config_changes import (
     WantedConfigs,
     alter_resources,
     check_ops,
-    refuse_all,
     replacing,
 )
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.api.refusals import each_element
 from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
 _Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
@@ -38,15 +37,11 @@ def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConf
     return WantedConfigs(replacing(wanted), frozenset(wanted), replaces=True)
 
 
-async def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Answer:
-    return await refuse_all(request, AlterConfigsResponse, version, error)
-
-
 API = served(
     AlterConfigsRequest,
     Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
     Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
     handle=handle,
-    fail=fail,
+    fail=each_element("resource_type", "resource_name"),
     max_elements=MANY,
 )

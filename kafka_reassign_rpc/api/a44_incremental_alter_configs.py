@@ -21,10 +21,9 @@ from kafka_reassign_rpc.api.config_changes import (
     check_ops,
     definitions_for,
     incremental,
-    refuse_all,
 )
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.api.refusals import each_element
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 _Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
@@ -40,15 +39,11 @@ def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfi
     return WantedConfigs(incremental(ops, definitions_for(resource)), frozenset(op.name for op in ops))
 
 
-async def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> Answer:
-    return await refuse_all(request, IncrementalAlterConfigsResponse, version, error)
-
-
 API = served(
     IncrementalAlterConfigsRequest,
     Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
     Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
     handle=handle,
-    fail=fail,
+    fail=each_element("resource_type", "resource_name"),
     max_elements=MANY,
 )

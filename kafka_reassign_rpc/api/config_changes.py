@@ -356,13 +356,6 @@ async def _resources(request: AlterRequest[Config_co]) -> list[ConfigResource]:
     return resources
 
 
-async def refuse_all(
-    request: AlterRequest[object], response: type[Response], version: int, error: KafkaError
-) -> Answer:
-    resources = await _resources(request)
-    return await _answer(response, version, resources, [error] * len(resources))
-
-
 async def _answer(
     response: type[Response], version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
 ) -> Answer:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.answer_fields import message_of
 from kafka_reassign_rpc.api.api_definition import (
     FEW,
     MANY,
@@ -234,6 +235,25 @@ async def named_refused(
     ordered = in_order(answered.data_class, version)
     elements = (ordered({**shown, named: name, "error_code": why(name).code}) for name in names)
     return await answer_with(answer, answered.name, elements, len(names))
+
+
+def each_element(*copied: str) -> ErrorAnswer:
+    """Each element of the first array of the request gets the error in the first array of the answer, with the fields
+    of these names. Where the error says no more than its code there is no text (ApiError.fromThrowable).
+    """
+
+    async def fail(request: Any, version: int, error: KafkaError) -> Answer:
+        answer_class: Any = RESPONSES[request.API_KEY]
+        answer = answer_class(version=version)
+        asked, answered = (_first_array(type(one), version) for one in (request, answer))
+        refused = {"error_code": error.code, "error_message": message_of(error)}
+        shown = {**_defaults(answered.data_class, version), **refused}
+        ordered = in_order(answered.data_class, version)
+        elements = getattr(request, asked.name)
+        results = (ordered({**shown, **{name: getattr(one, name) for name in copied}}) for one in elements)
+        return await answer_with(answer, answered.name, results, len(elements))
+
+    return fail
 
 
 def _first_array(message: Any, version: int) -> Any:
