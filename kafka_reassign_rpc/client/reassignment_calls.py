@@ -159,8 +159,11 @@ def _listed(answer: ListPartitionReassignmentsResponse) -> dict[TopicPartition, 
 
 
 def _one_listed(one: _Listed) -> PartitionReassignment:
-    """A waiting move that adds and removes all replicas is another order of them."""
+    """A waiting move that adds and removes all replicas is another order of them. To look for tags, which stock Kafka
+    does not send, takes longer than all else."""
     adding, removing = tuple(one.adding_replicas), tuple(one.removing_replicas)
+    if not one.tags:
+        return PartitionReassignment(tuple(one.replicas), adding, removing)
     is_order = one.state == WAITING and set(adding) == set(removing)
     return PartitionReassignment(
         replicas=tuple(one.replicas),

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
@@ -62,8 +64,7 @@ class ReassignmentDescription:
         return tuple(self.new_assigned_throttles)
 
 
-@dataclass(frozen=True)
-class PartitionReassignment:
+class PartitionReassignment(msgspec.Struct, frozen=True, gc=False):
     """A move in flight as KIP-455 lists it, or a move that waits in the queue (KIP-236).
 
     replicas        in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
@@ -113,8 +114,7 @@ class ClusterNode:
     rack: str | None
 
 
-@dataclass(frozen=True)
-class PartitionInfo:
+class PartitionInfo(msgspec.Struct, frozen=True, gc=False):
     """A partition as Metadata shows it. Without a leader, `leader` is -1; `leader_epoch` is -1 if it is not known.
     `offline`: replicas on dead brokers and on failed log dirs."""
 

@@ -98,7 +98,7 @@ def partition_seen(found: PartitionInfo, move: PartitionReassignment | None, bro
         assignment = SeenPartition(found.replicas)
     else:
         assignment = SeenPartition(move.replicas, move.adding_replicas, move.removing_replicas)
-    offline = tuple([one for one in found.offline if one in brokers])
+    offline = tuple([one for one in found.offline if one in brokers]) if found.offline else ()
     return PartitionSeen(assignment, found.leader, found.isr, found.leader_epoch, offline)
 
 

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_r
 from kafka_reassign_rpc.core.events.config_news import config_changed
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
-from kafka_reassign_rpc.core.phases.kraft_refusals import cordons, no_restore
+from kafka_reassign_rpc.core.phases.kraft_refusals import no_restore
 from kafka_reassign_rpc.core.phases.phases import DELETED, LOOKS, Act, Step, after_done, after_refusal, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.round.round_view import SettingTo
@@ -80,7 +80,7 @@ class LookSeen(Command[Noticed]):
                 if looks >= LOOKS:
                     view.lose(name, record, DELETED)
             elif known is not None and known.move == record:
-                why = no_restore(record.original, cordons(view.cluster))
+                why = no_restore(record.original, view.cordons)
                 step = next_step(record, seen, looks, before=before, is_settled=is_settled, no_restore=why)
                 if step != Step(record):
                     view.found(name, step, seen)

@@ -114,7 +114,7 @@ class Sightings:
             yield
             if name in self._told or name in self._not_counting:
                 continue
-            if Known(name.topic, self._intents.ids.get(name.topic, "")) in gone:
+            if gone and Known(name.topic, self._intents.ids.get(name.topic, "")) in gone:
                 taken.sighted[name] = Sighted(record, None, LOOKS)
                 continue
             topic = taken.topics.get(name.topic)

@@ -64,8 +64,9 @@ def _cancelled(before: Partition, by: Requester) -> Partition | None:
 def _started(before: Partition, after: Partition, by: Requester, asked: MoveTerms | None) -> Partition:
     known = before.move or (adopted(before) if before.is_moving else None)
     terms = asked or MoveTerms(after.target, by=None if by == CONTROLLER else by)
-    original = before.replicas if known is None else known.original
-    added = () if known is None else (*known.retained, *before.adding)
+    if known is None:
+        return as_started(before, MoveRecord(terms, before.replicas, phase=Phase.START))
+    original, added = known.original, (*known.retained, *before.adding)
     record = MoveRecord(
         terms,
         original,
@@ -76,10 +77,8 @@ def _started(before: Partition, after: Partition, by: Requester, asked: MoveTerm
     return as_started(before, record)
 
 
-def _trimmed(record: MoveRecord | None) -> MoveRecord | None:
+def _trimmed(record: MoveRecord) -> MoveRecord | None:
     """Without some between the latest and the oldest: these were never sent, since each waits for a look."""
-    if record is None:
-        return None
     chain = [record, *former_moves(record)]
     kept = chain if len(chain) <= MOST_REPLACED else [*chain[: MOST_REPLACED - 2], *chain[-2:]]
     made: MoveRecord | None = None
@@ -110,6 +109,12 @@ def as_seen(partition: Partition, seen: SeenPartition, record: MoveRecord | None
     do those that it replaces, if they had yet to be sent as well.
     """
     value = replace(partition, replicas=seen.replicas, adding=seen.adding, removing=seen.removing, move=record)
+    return with_unsent(value, seen)
+
+
+def with_unsent(value: Partition, seen: SeenPartition) -> Partition:
+    """See `as_seen`."""
+    record = value.move
     if record is None or record.phase is not Phase.START:
         return value
     for started in reversed([*_unsent(record, seen)]):

@@ -59,8 +59,8 @@ class IntentView(RoundView):
         """Topics are the cluster's own: nothing is decided about them."""
         if not isinstance(change, PartitionChange):
             return
-        name = TopicPartition(change.topic, change.partition)
-        before = self.get(*name)
+        topic, partition, _, assignment, missing, asked = change
+        before = self.get(topic, partition)
         value = None if before is None else self._decided(before, change)
         if before is None or value is None or value.move is None:
             return
@@ -68,9 +68,10 @@ class IntentView(RoundView):
             value.move.phase,
             value.move.terms.target,
         ):
+            name = TopicPartition(topic, partition)
             self.checked[name] = None
             self.acts[name] = first_act(before, value.move)
-        super().add(change._replace(value=value))
+        super().add(PartitionChange(topic, partition, value, assignment, missing, asked))
 
     def stays(self, name: TopicPartition) -> KafkaError | None:
         """What moves to it is looked at all the time."""
@@ -82,11 +83,10 @@ class IntentView(RoundView):
         return None
 
     def refusal(self, change: PartitionChange) -> KafkaError | None:
-        name = TopicPartition(change.topic, change.partition)
-        before = self.get(*name)
+        before = self.get(change.topic, change.partition)
         if before is None:
             return None
-        if name.topic in self.cluster.soft.unseen:
+        if change.topic in self.cluster.soft.unseen:
             return UnknownTopicOrPartition(UNSEEN)
         value = self._decided(before, change)
         self._judged = before, change, value
@@ -96,13 +96,15 @@ class IntentView(RoundView):
         if value is None or value.move is None:
             return None
         if value.move.phase is Phase.CANCEL:
-            allowed = allows_unclean(self.cluster, name.topic)
+            name, allowed = TopicPartition(change.topic, change.partition), allows_unclean(self.cluster, change.topic)
             return cancel_refusal(name, before.isr, before.adding, allows_unclean=allowed)
         if value.move.phase is Phase.START:
-            return target_refusal(value.move.terms.target, before.replicas, self._known_cordons())
+            return target_refusal(value.move.terms.target, before.replicas, self.cordons)
         return None
 
-    def _known_cordons(self) -> Cordons:
+    @property
+    def cordons(self) -> Cordons:
+        """The same in all decisions of a round: facts come before them."""
         if self._cordons is None:
             self._cordons = cordons(self.cluster)
         return self._cordons

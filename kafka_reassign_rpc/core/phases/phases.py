@@ -282,6 +282,8 @@ def would_go_astray(seen: SeenPartition, target: Replicas) -> bool:
     none and drops some of the former, these would be both adding and removing, and the move would never end. Where it
     removes none, the former ones are removed although it has them.
     """
+    if not seen.is_moving:
+        return False
     adds, removes = not set(target) <= set(seen.replicas), not set(seen.replicas) <= set(target)
     return (not adds and not set(seen.adding) <= set(target)) or (bool(seen.removing) and not removes)
 

@@ -1,11 +1,11 @@
 """What a look has found of one partition, compared with the move that is recorded for it."""
 
 from collections.abc import Iterator
-from enum import Enum, auto
+from enum import StrEnum, auto
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
+from kafka_reassign_rpc.core.reassignment_algebra import Replicas, among, without
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 
 
@@ -27,10 +27,10 @@ class SeenPartition(NamedTuple):
     @property
     def never_ends(self) -> bool:
         """All adding replicas must be in the ISR, and none of the removing ones may be."""
-        return not set(self.adding).isdisjoint(self.removing)
+        return bool(among(self.adding, self.removing))
 
 
-class Sighting(Enum):
+class Sighting(StrEnum):
     """In flight: to OURS, the target of the record; to FORMER, what it replaces; BACK to the original replicas; or to
     the target of OTHERS. At rest: with the target (or that of what it replaces), with the original replicas, with them
     in another order or together with those of a former target, or ELSEWHERE. GONE: no such partition.

@@ -62,7 +62,7 @@ def alter(
         return view.stays(name), []
     kept = _kept(found.partition, terms, terms.by or view.by)
     record = _record(found.partition, to, kept) if to.is_moving else None
-    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record)._replace(asked=kept))
+    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, record, kept))
 
 
 def cancel(
@@ -80,7 +80,7 @@ def cancel(
     error = cancel_refusal(found, to, expected, even_uncleanly=even_uncleanly)
     if error is not None or found.partition is None or to is None:
         return error, []
-    return _unless_refused(view, _changed(view.cluster, name, found.partition, to, None))
+    return _unless_refused(view, _changed(view.cluster, name, found.partition, to))
 
 
 def _may_go_back(partition: Partition) -> bool:
@@ -109,7 +109,12 @@ def _hidden_partition(cluster: Cluster, name: TopicPartition) -> Partition | Non
 
 
 def _changed(
-    cluster: Cluster, name: TopicPartition, partition: Partition, to: Reassigned, record: MoveRecord | None
+    cluster: Cluster,
+    name: TopicPartition,
+    partition: Partition,
+    to: Reassigned,
+    record: MoveRecord | None = None,
+    asked: MoveTerms | None = None,
 ) -> PartitionChange:
     isr = among(partition.isr, to.replicas)
     leader, recovery = _leader_after(cluster, partition, to.replicas, isr), partition.leader_recovery_state
@@ -130,7 +135,8 @@ def _changed(
     )
     done = completed(cluster, value)
     # One step for observers: the leader epoch rises once.
-    return PartitionChange(*name, value if done is None else replace(done, leader_epoch=value.leader_epoch))
+    value = value if done is None else replace(done, leader_epoch=value.leader_epoch)
+    return PartitionChange(name.topic, name.partition, value, asked=asked)
 
 
 def _kept(partition: Partition, terms: MoveTerms, by: Requester) -> MoveTerms:

@@ -2,9 +2,9 @@
 the cluster once they are durable.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.core.events import catalogue
@@ -142,6 +142,8 @@ class RoundView:
         self.cluster = cluster
         self.too_large = too_large
         self.partitions: dict[TopicPartition, PartitionChange] = {}
+        self._by_pair: Mapping[Any, PartitionChange] = self.partitions
+        """By (topic, partition), which a name equals: to make a name of them takes longer than to look it up."""
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self._missing: dict[str, dict[int, int]] = {}
         self.batch = BatchChanges()
@@ -187,7 +189,7 @@ class RoundView:
             self.log_dirs.pop(broker, None)
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        changed = self.partitions.get(TopicPartition(topic, partition))
+        changed = self._by_pair.get((topic, partition))
         return self._committed(topic, partition) if changed is None else changed.value
 
     def _committed(self, topic: str, partition: int) -> Partition | None:
@@ -280,5 +282,6 @@ class RoundView:
         if change.missing is not None and not (before.is_moving or change.value.is_moving):
             return  # a correction of what others have placed
         if before.move is not None or not before.is_moving:  # without a record: a failover repeats a completion
-            size = self.cluster.soft.sizes.get(TopicPartition(change.topic, change.partition))
+            sizes = self.cluster.soft.sizes
+            size = sizes.get(TopicPartition(change.topic, change.partition)) if sizes else None
             self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by, size))

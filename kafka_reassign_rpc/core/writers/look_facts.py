@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.phases.decided_moves import as_seen
+from kafka_reassign_rpc.core.phases.decided_moves import with_unsent
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -29,14 +29,15 @@ class PartitionSeen(NamedTuple):
     offline: tuple[int, ...] = ()
 
     def with_record(self, record: MoveRecord | None) -> Partition:
-        at = Partition(
-            self.assignment.replicas,
+        value = Partition(
+            *self.assignment,
             leader=self.leader,
             isr=self.isr,
             leader_epoch=self.leader_epoch,
             offline=self.offline,
+            move=record,
         )
-        return as_seen(at, self.assignment, record)
+        return with_unsent(value, self.assignment)
 
 
 class TopicSeen(NamedTuple):
