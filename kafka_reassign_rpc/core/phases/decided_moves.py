@@ -23,8 +23,8 @@ def decided(before: Partition, after: Partition, by: Requester, asked: MoveTerms
     gets them in any case, by a move of their own if need be.
     """
     if not after.is_moving:
-        if before.is_moving and after.replicas == before.target and not _seen(before).never_ends:
-            return None  # the end of a move is seen
+        if before.is_moving and after.replicas == before.target != before.original:  # the end of a move is seen
+            return None
         if asked is None and before.original == after.replicas and (before.is_moving or _is_still_told(before.move)):
             return _cancelled(before, by)
     is_same = (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing)
@@ -33,10 +33,6 @@ def decided(before: Partition, after: Partition, by: Requester, asked: MoveTerms
     ):
         return _with_terms(before, after)
     return _started(before, after, by, asked)
-
-
-def _seen(partition: Partition) -> SeenPartition:
-    return SeenPartition(partition.replicas, partition.adding, partition.removing)
 
 
 def _is_still_told(move: MoveRecord | None) -> bool:
@@ -96,7 +92,7 @@ def adopted(partition: Partition) -> MoveRecord:
 
 def as_started(partition: Partition, record: MoveRecord) -> Partition:
     """As the cluster lists it after the Alter (ReplicationControlManager, PartitionReassignmentReplicas)."""
-    seen, target = _seen(partition), record.terms.target
+    seen, target = SeenPartition(partition.replicas, partition.adding, partition.removing), record.terms.target
     is_cancelled_first = would_go_astray(seen, target)
     present: Replicas = without(seen.replicas, seen.adding) if is_cancelled_first else seen.replicas
     adding = tuple(sorted(without(target, present))) or (() if is_cancelled_first else seen.adding)

@@ -68,6 +68,17 @@ def test_kr_6_the_original_replicas_as_a_target_are_told_as_a_cancel_and_asked_f
     assert carried_out(view(found), (1, 2)) is None
 
 
+def test_kr_6_the_original_replicas_as_a_target_that_has_yet_to_be_told_can_be_cancelled_like_any_other() -> None:
+    theirs = Partition((1, 9, 2), (9,), (2,), leader=1, isr=(1, 2))
+    back = started(started(theirs, (3, 2)), (1, 2))
+    assert back.is_moving, "as long as looks have not seen what is in flight"
+    found = started(back, None)
+    assert found.move is not None
+    assert (found.move.phase, found.move.cancelled_by) == (Phase.CANCEL, ALICE)
+    assert next_step(found.move, SeenPartition((1, 9, 2), (9,), (2,)), 1).act is Act.CANCEL
+    assert next_step(found.move, SeenPartition((1, 2)), LOOKS).outcome is Outcome.CANCELLED
+
+
 def test_kr_6_another_order_that_has_yet_to_be_told_can_be_cancelled_and_one_that_was_told_cannot() -> None:
     order = started(not_moving(1, 2), (2, 1))
     assert order.move is not None
