@@ -79,7 +79,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         " reading an answer. After that the server closes the connection. Kafka's clients give a request up after 30000"
         " themselves (request.timeout.ms).",
         group=CONNECTIONS,
-        metavar="MS",
     ),
     Setting(
         "connections.max.idle.ms",
@@ -87,7 +86,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         _LIMITS.connections_max_idle_ms,
         "Milliseconds after which the server closes a connection without requests.",
         group=CONNECTIONS,
-        metavar="MS",
     ),
     Setting(
         "connection.failed.authentication.delay.ms",
@@ -95,7 +93,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         _LIMITS.connection_failed_authentication_delay_ms,
         "Milliseconds that the answer to a failed authentication waits. Then the connection closes.",
         group=CONNECTIONS,
-        metavar="MS",
         of_kafka=True,
     ),
     Setting(
@@ -104,7 +101,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         _LIMITS.socket_request_max_bytes,
         "The size of the largest request that the server accepts, in bytes. At least 512.",
         group=CONNECTIONS,
-        metavar="BYTES",
     ),
     Setting(
         "queued.max.requests",
@@ -131,7 +127,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         "Seconds of each of these windows, and the longest time that a quota makes a client wait. At most"
         f" {LONGEST_WINDOW_S}.",
         group=CONNECTIONS,
-        metavar="SECONDS",
         of_kafka=True,
     ),
     Setting(
@@ -150,7 +145,6 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         _LIMITS.controller_quota_windows.size_ms // 1000,
         f"Seconds of each of these windows. At most {LONGEST_WINDOW_S}.",
         group=CONNECTIONS,
-        metavar="SECONDS",
         of_kafka=True,
     ),
 )

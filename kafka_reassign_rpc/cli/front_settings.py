@@ -1,7 +1,7 @@
 """Settings of a server in front of a cluster in KRaft mode: a part of the server's catalogue."""
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
-from kafka_reassign_rpc.cli.value_parsers import one_of, text, whole
+from kafka_reassign_rpc.cli.value_parsers import OneOf, text, whole
 from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes
 from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 
@@ -14,7 +14,7 @@ IMPORT = "import"
 FRONT_SETTINGS: tuple[Setting, ...] = (
     Setting(
         NODES,
-        one_of(*FrontNodes),
+        OneOf(*FrontNodes),
         FrontNodes.BESIDE.value,
         "How clients see the brokers. beside: this server is one node more, and the controller; tools that do their"
         " work and end need no more. ports: each broker has a port here (that of listeners + 1 + its id), so that"
@@ -22,7 +22,6 @@ FRONT_SETTINGS: tuple[Setting, ...] = (
         " advertised one: all at the port of the listener, which needs TLS and a certificate for these names, such as"
         " *.HOST.",
         group=GROUP,
-        metavar="|".join(FrontNodes),
     ),
     Setting(
         BOOTSTRAP_CONTROLLER,

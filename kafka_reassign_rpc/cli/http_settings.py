@@ -9,7 +9,7 @@ from kafka_reassign_rpc.cli.listener_settings import refuse_without_effect
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import host_and_port, host_names, one_of, text
+from kafka_reassign_rpc.cli.value_parsers import OneOf, host_and_port, host_names, text
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
@@ -39,12 +39,11 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         PROTOCOL,
-        one_of("PLAINTEXT", "SSL"),
+        OneOf("PLAINTEXT", "SSL"),
         "PLAINTEXT",
         "SSL: the metrics.listener speaks HTTPS, by the settings ssl.* or listener.name.metrics.ssl.*. With"
         " ssl.client.auth=required only clients with a certificate may read.",
         group=PROCESS,
-        metavar="PLAINTEXT|SSL",
     ),
     Setting(
         USERS_FILE,
@@ -71,12 +70,11 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         STATUS_PAGE,
-        one_of("off", "counts", "full"),
+        OneOf("off", "counts", "full"),
         None,
         "What the status page and its API show at metrics.listener. off: there is none. counts: numbers alone, no names"
         " of topics, principals, reasons or addresses. full: everything, to all who may read from metrics.listener.",
         group=PROCESS,
-        metavar="off|counts|full",
         default_words="full where metrics.users.file or client certificates say who may read, else counts",
     ),
 )

@@ -38,7 +38,6 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         False,
         "Whether listeners and advertised.listeners are taken from --kafka-config as well. They are those of a broker.",
         group=KAFKA_CONFIG,
-        metavar="true|false",
     ),
     Setting(
         OTHER_NAMES,

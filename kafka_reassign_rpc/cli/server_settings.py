@@ -14,10 +14,10 @@ from kafka_reassign_rpc.cli.long_running import LEVELS, LOG_FORMATS, TEXT
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
+    OneOf,
     authorizer_class,
     listeners,
     of_kind,
-    one_of,
     super_users,
     text,
     text_or_empty,
@@ -82,13 +82,12 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         OWN_CLUSTER,
-        one_of(ZOOKEEPER, KRAFT),
+        OneOf(ZOOKEEPER, KRAFT),
         ZOOKEEPER,
         "The cluster that serve starts where it is given none, and ends with itself. zookeeper: a ZooKeeper and six"
         " simulated brokers. kraft: three brokers of Apache Kafka in KRaft mode, whose jars Maven fetches once, with"
         " two topics.",
         group=CLUSTER,
-        metavar="zookeeper|kraft",
     ),
     Setting(
         "zookeeper.session.timeout.ms",
@@ -97,7 +96,6 @@ SETTINGS: tuple[Setting, ...] = (
         "Milliseconds after which ZooKeeper ends the server's session if it hears nothing from the server. Another"
         " controller can then be elected. At least 1000.",
         group=CLUSTER,
-        metavar="MS",
         of_kafka=True,
     ),
     Setting(
@@ -107,7 +105,6 @@ SETTINGS: tuple[Setting, ...] = (
         "Milliseconds for which the server tries to reach ZooKeeper when it starts. After that it ends with exit"
         " code 1.",
         group=CLUSTER,
-        metavar="MS",
         of_kafka=True,
     ),
     Setting(
@@ -181,7 +178,6 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         "Whether everybody may do everything to a resource about which there is no ACL.",
         group=AUTHORIZATION,
-        metavar="true|false",
         of_kafka=True,
     ),
     Setting(
@@ -200,7 +196,6 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "Milliseconds after which authorizer.zookeeper.url ends the server's session if it hears nothing.",
         group=AUTHORIZATION,
-        metavar="MS",
         default_words="zookeeper.session.timeout.ms",
         of_kafka=True,
     ),
@@ -210,19 +205,17 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "Milliseconds for which the server tries to reach authorizer.zookeeper.url when it starts.",
         group=AUTHORIZATION,
-        metavar="MS",
         default_words="zookeeper.connection.timeout.ms",
         of_kafka=True,
     ),
     Setting(
         "controller.takeover",
-        one_of(*Takeover),
+        OneOf(*Takeover),
         _SERVER.takeover.value,
         "When this server becomes the controller. never: it stands by, answers reads, and sends clients to the"
         " controller. vacant: when there is no controller. always: also when this server starts while a stock broker is"
         " the controller.",
         group=CONTROLLER,
-        metavar="never|vacant|always",
     ),
     Setting(
         "delete.topic.enable",
@@ -231,30 +224,27 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether topics can be deleted. If not, DeleteTopics is refused, and the controller removes marks in"
         " /admin/delete_topics without deleting their topics. All servers and brokers need the same value.",
         group=CONTROLLER,
-        metavar="true|false",
         default_words="what most brokers were started with; until that is known, nothing is deleted",
         of_kafka=True,
     ),
     Setting(
         "broker.authorizer",
-        one_of("refuse", "ignore"),
+        OneOf("refuse", "ignore"),
         "refuse",
         "What a server without authorizer.class.name does where a broker has an authorizer, or may have one because no"
         " broker, or not every one, has said so yet. refuse: it does nothing that needs a right"
         " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: any client may do"
         " what the brokers refuse, except quotas, SCRAM credentials and ACLs.",
         group=CONTROLLER,
-        metavar="refuse|ignore",
     ),
     Setting(
         "broker.policies",
-        one_of("refuse", "ignore"),
+        OneOf("refuse", "ignore"),
         "refuse",
         "What the server does where a broker has create.topic.policy.class.name or alter.config.policy.class.name: it"
         " cannot run these Java classes. refuse: it refuses CreateTopics or changes of configs (POLICY_VIOLATION)."
         " ignore: it does what clients want without a check.",
         group=CONTROLLER,
-        metavar="refuse|ignore",
     ),
     Setting(
         "auto.leader.rebalance.enable",
@@ -262,7 +252,6 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "Whether the controller elects preferred leaders from time to time.",
         group=CONTROLLER,
-        metavar="true|false",
         default_words=_OF_BROKERS,
         of_kafka=True,
     ),
@@ -272,7 +261,6 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "Seconds between two checks for partitions that their preferred leader does not lead.",
         group=CONTROLLER,
-        metavar="SECONDS",
         default_words=_OF_BROKERS,
         of_kafka=True,
     ),
@@ -295,7 +283,6 @@ SETTINGS: tuple[Setting, ...] = (
         " lost then. The config of a topic comes first.",
         dynamic=True,
         group=CONTROLLER,
-        metavar="true|false",
         default_words=_OF_BROKERS,
         of_kafka=True,
     ),
@@ -377,7 +364,6 @@ SETTINGS: tuple[Setting, ...] = (
         event_log.FILE_BYTES,
         "The size that a file of the event log has at most, in bytes. At least 65536.",
         group=PROCESS,
-        metavar="BYTES",
     ),
     Setting(
         "event.log.files",
@@ -403,13 +389,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether the group of event log files may read them (modes 0640, and 0750 of the folder), as well as their"
         " owner (0600, and 0700). The group is that of the process, or of the folder where that has the setgid bit.",
         group=PROCESS,
-        metavar="true|false",
     ),
     *HTTP_SETTINGS,
     *WEBHOOK_SETTINGS,
     Setting(
         "log.level",
-        one_of(*LEVELS),
+        OneOf(*LEVELS),
         "INFO",
         f"The lowest level that the server logs on standard error: one of {', '.join(LEVELS)}.",
         group=PROCESS,
@@ -417,12 +402,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "log.format",
-        one_of(*LOG_FORMATS),
+        OneOf(*LOG_FORMATS),
         TEXT,
         "The log on standard error: lines of text, or a JSON object on each line with ts, level, logger, message and,"
         " where there is one, exception.",
         group=PROCESS,
-        metavar="text|json",
     ),
     Setting(
         CORE_DUMPS,
@@ -432,15 +416,13 @@ SETTINGS: tuple[Setting, ...] = (
         " holds private keys and passwords. Without one a crash writes the Python stacks of all threads to standard"
         " error.",
         group=PROCESS,
-        metavar="true|false",
     ),
     Setting(
         "loop",
-        one_of("auto", "uvloop", "asyncio"),
+        OneOf("auto", "uvloop", "asyncio"),
         "auto",
         "The event loop: uvloop, asyncio, or auto for uvloop where it is installed and asyncio otherwise.",
         group=PROCESS,
-        metavar="auto|uvloop|asyncio",
     ),
     *WATCHED_SETTINGS,
     *FRONT_SETTINGS,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, setting_of_listener
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, similar, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import OneOf, true_or_false
 from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
@@ -49,6 +50,10 @@ _DURATIONS = (".ms", ".seconds")
 """The ends of names of settings that are sizes or durations, and take them with a unit."""
 
 
+_UNITS = {"ms": "MS", "seconds": "SECONDS", "bytes": "BYTES"}
+"""By the end of a setting's name."""
+
+
 class Setting(NamedTuple):
     """name           the dotted name
     parse          turns the flag's text, or the file's value, into the value; raises ValueError with the reason
@@ -56,7 +61,7 @@ class Setting(NamedTuple):
     help           the meaning, with the unit and the meaning of special values such as -1
     dynamic        what is set of this name for all servers, or for all brokers, takes precedence
     group          the heading under which `--help` and the documentation list it
-    metavar        what `--help` shows in place of the value
+    metavar        what `--help` shows in place of the value, where neither the parser nor the name's unit says it
     default_words  the default for people, where `default` itself does not say it
     of_kafka       `--kafka-config` gives it
     of_kafka_if    the name of the setting that has to be true for that, if any
@@ -73,7 +78,7 @@ class Setting(NamedTuple):
     help: str
     dynamic: bool = False
     group: str = ""
-    metavar: str = "VALUE"
+    metavar: str = ""
     default_words: str = ""
     of_kafka: bool = False
     of_kafka_if: str = ""
@@ -86,6 +91,17 @@ class Setting(NamedTuple):
     @property
     def key(self) -> str:
         return self.name.replace(".", "_")
+
+    @property
+    def value_word(self) -> str:
+        """What `--help` shows in place of the value."""
+        if isinstance(self.parse, OneOf):
+            words = "|".join(self.parse.choices)
+        elif self.parse is true_or_false:
+            words = "true|false"
+        else:
+            words = _UNITS.get(self.name.rpartition(".")[2], "VALUE")
+        return self.metavar or words
 
     @property
     def flag(self) -> str:
@@ -158,7 +174,7 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
         groups[setting.group].add_argument(
             setting.flag,
             dest=setting.key,
-            metavar=setting.metavar,
+            metavar=setting.value_word,
             **switch,
             help=f"{setting.help} (default: {setting.default_text}{dynamic})".replace("%", "%%"),
         )

@@ -150,13 +150,16 @@ def super_users(value: Any) -> frozenset[str]:
     return parse_super_users(text_or_empty(value))
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, got {told(value)}")
-        return str(value)
+class OneOf:
+    """Parses one of these words."""
 
-    return parse
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def __call__(self, value: Any) -> str:
+        if value not in self.choices:
+            raise ValueError(f"expected one of {', '.join(self.choices)}, got {told(value)}")
+        return str(value)
 
 
 def of_kind(kind: Kind) -> Callable[[Any], Any]:
@@ -174,7 +177,7 @@ def of_kind(kind: Kind) -> Callable[[Any], Any]:
 def client_auth(value: Any) -> str:
     """One of Kafka's three words, in upper or lower case (SslClientAuth.forConfig). A slip ends the start also where no
     listener has TLS yet."""
-    return one_of("required", "requested", "none")(str(value).lower())
+    return OneOf("required", "requested", "none")(str(value).lower())
 
 
 def true_or_false(value: Any) -> bool:

@@ -20,7 +20,6 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         " no ZooKeeper and changes nothing. Settings of a controller then have no effect, and defaults are those of"
         " watch. Environment variable: KAFKA_REASSIGN_WATCH.",
         group=GROUP,
-        metavar="true|false",
         variable=environment.WATCH,
         is_switch=True,
     ),

@@ -115,7 +115,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         "Milliseconds that one attempt to notify may take, from the connection to the status of the answer. From 100 to"
         " 60000.",
         group=NOTIFICATIONS,
-        metavar="MS",
     ),
     Setting(
         "webhook.max.age.ms",
@@ -124,7 +123,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         "Milliseconds after which an event that a receiver has not taken is dropped. Until then the attempts go on,"
         " with waits of 1 s to 5 min. At least 1000.",
         group=NOTIFICATIONS,
-        metavar="MS",
     ),
 )
 

@@ -92,9 +92,9 @@ def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(
         if setting.secret or not setting.has_flag:
             assert setting.flag not in shown
             continue
-        value = f"[{setting.metavar}]" if setting.is_switch else setting.metavar
+        value = f"[{setting.value_word}]" if setting.is_switch else setting.value_word
         assert f"{setting.flag} {value} " in shown
-        assert setting.metavar != "VALUE", "a word says what the value is"
+        assert setting.value_word != "VALUE", "a word says what the value is"
         assert f"(default: {setting.default_text}{'; dynamic' * setting.dynamic})" in shown
 
 
