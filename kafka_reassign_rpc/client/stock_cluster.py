@@ -19,7 +19,6 @@ from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.slices import run_through
 
-"""When a broker was lost (a stock controller does not say); bytes."""
 NAMED = 5
 """Topics that a text names."""
 NEEDS_DESCRIBE = "to see moves this principal needs the operation DESCRIBE on the cluster"
