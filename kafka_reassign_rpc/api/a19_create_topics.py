@@ -13,14 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas

@@ -7,14 +7,7 @@ Difference: a filter with a code that means no value at all is INVALID_REQUEST; 
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node

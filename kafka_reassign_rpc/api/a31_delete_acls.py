@@ -9,14 +9,7 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.config_ports import DeletedAcl
 from kafka_reassign_rpc.api.large_requests import answer_with

@@ -10,14 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.config_changes import (
     ConfigResource,
     ConfigResourceType,

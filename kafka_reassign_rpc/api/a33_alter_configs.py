@@ -2,15 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.api_definition import (
-    MANY,
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
     ConfigResource,

@@ -7,15 +7,7 @@ from collections.abc import Iterable
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import (
-    MANY,
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, required_controller

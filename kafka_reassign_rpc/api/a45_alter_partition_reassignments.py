@@ -24,13 +24,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
 from kafka_reassign_rpc.api.lease_checks import check_lease
-from kafka_reassign_rpc.api.ports import (
-    AlterReassignments,
-    AskedItem,
-    ItemResult,
-    Node,
-    required_controller,
-)
+from kafka_reassign_rpc.api.ports import AlterReassignments, AskedItem, ItemResult, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import ask

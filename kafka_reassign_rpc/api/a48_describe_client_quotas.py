@@ -5,14 +5,7 @@ left out.
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import message_of
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node

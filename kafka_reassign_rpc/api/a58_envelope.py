@@ -24,11 +24,7 @@ from kafka_reassign_rpc.api.api_definition import (
     served,
 )
 from kafka_reassign_rpc.api.ports import Node, required_controller
-from kafka_reassign_rpc.core.kafka_errors import (
-    InvalidRequest,
-    PrincipalDeserializationFailure,
-    UnsupportedVersion,
-)
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PrincipalDeserializationFailure, UnsupportedVersion
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_codec import (
     Body,

@@ -13,15 +13,7 @@ from heapq import merge
 from itertools import chain, islice
 
 from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED, ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import (
-    MANY,
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    RequestContext,
-    served,
-)
+from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
 from kafka_reassign_rpc.api.ports import Node

@@ -11,12 +11,7 @@ from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import name_for_controller
-from kafka_reassign_rpc.preflight.broker_principals import (
-    BrokerLogins,
-    CannotLogIn,
-    UnknownPrincipal,
-    principal_at,
-)
+from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, CannotLogIn, UnknownPrincipal, principal_at
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.support.host_port import is_address
 
