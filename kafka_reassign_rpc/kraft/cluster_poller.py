@@ -89,7 +89,10 @@ class ClusterPoller:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
                         await self._wake.wait()
-                    await asyncio.sleep(self._pace.moving)  # the cluster is being told: a look would be in its way
+                    await asyncio.sleep(self._pace.moving)
+            with suppress(TimeoutError):  # of what it is being told, a look says nothing, and would be in the way
+                async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
+                    await self._sightings.all_answered.wait()
 
     async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:
         """At partitions that the request names and that are not known, or whose moves it cancels while none is known:

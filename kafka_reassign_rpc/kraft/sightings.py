@@ -1,5 +1,6 @@
 """What looks have seen of the moves, one after the other: which of them count, and how often they agree. No I/O."""
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from typing import NamedTuple
@@ -65,16 +66,23 @@ class Sightings:
         self._settled_at = dict.fromkeys(intents.moves, now() + settling.claimed)
         self._last: dict[TopicPartition, _Seen] = {}
         self._told: set[TopicPartition] = set()
+        self.all_answered = asyncio.Event()
+        """Not set while an act has no answer."""
+        self.all_answered.set()
         self._not_counting: set[TopicPartition] = set()
         self._answered: set[TopicPartition] = set()
 
     def being_told(self, names: Iterable[TopicPartition]) -> None:
         self._told.update(names)
+        if self._told:
+            self.all_answered.clear()
         self._forget(names)
 
     def answered(self, names: Collection[TopicPartition]) -> None:
         """The look that is under way does not count."""
         self._told.difference_update(names)
+        if not self._told:
+            self.all_answered.set()
         self._not_counting.update(names)
         self._answered.update(names)
         self._forget(names)

@@ -16,11 +16,13 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, Requ
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import request_parts
+from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import MemoryCluster
 from tests.kraft.test_term import SELDOM, Here
+from tests.tables import for_each
 from tests.waiting import eventually
 
 NAMES = [TopicPartition("many", index) for index in range(5)]
@@ -70,6 +72,27 @@ async def test_kr_6_while_the_cluster_takes_a_part_of_a_large_request_the_others
         assert await answering == [(*name, None) for name in NAMES]
         assert cluster.sent == [NAMES[:2], NAMES[2:]]
         assert cluster.checks == 1, "one look for all parts"
+
+
+async def _looks_later(cluster: MemoryCluster) -> int:
+    for _ in range(300):
+        await asyncio.sleep(0)
+    return cluster.looks
+
+
+@for_each("at_rest_s", [60.0, 0.0])
+async def test_kr_6_the_cluster_is_not_looked_at_while_it_is_told_unless_it_takes_too_long(at_rest_s: float) -> None:
+    here, cluster = Here(), Slow()
+    here.cluster = cluster
+    async with here.term(pace=LookPace(0.0, at_rest_s)):
+        answering = asyncio.create_task(_answers(here))
+        await eventually(lambda: len(here.log.replayed().moves) == len(NAMES))
+        before = await _looks_later(cluster)  # the one that was under way is over by then
+        assert (await _looks_later(cluster) > before) is (at_rest_s == 0.0)
+        cluster.goes_on.set()
+        await answering
+        before = cluster.looks
+        await eventually(lambda: cluster.looks > before)
 
 
 @contextmanager
