@@ -366,7 +366,7 @@ class ThrottleLeases:
                     continue
                 if stored.entity in asked:
                     self._asked.add(stored.entity)
-                self._stays(stored.entity, stored.problem)
+                self._stays(stored.entity, stored.problem, is_denied=stored.is_denied)
                 continue
             if stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
@@ -380,16 +380,18 @@ class ThrottleLeases:
                 yield self._change_of_broker(stored, needed or (), is_freed=stored.entity.name in freed)
             await pace.rest()
 
-    def _stays(self, entity: Entity, problem: str) -> None:
+    def _stays(self, entity: Entity, problem: str, *, is_denied: bool) -> None:
         """The log says so at once, an event where it is so a second time, each of them once until it can be written:
-        configs of a dead broker that controllers refuse are tried each minute."""
+        configs of a dead broker that controllers refuse are tried each minute. A topic that is denied
+        was deleted, which the next looks say, or the broker lags: that is no news."""
         before, times = self._unreadable.get(entity, ("", 0))
         times = times + 1 if before == problem else 1
         self._unreadable[entity] = problem, times
         if times == 1:
-            log.error("no throttle changes there until they can be read: %s", problem)
+            say = log.info if is_denied else log.error
+            say("no throttle changes there until they can be read: %s", problem)
             self._wake.set()
-        elif times == 2:
+        elif times == 2 and not is_denied:
             topic = entity.name if entity.kind == TOPICS else None
             broker = whole_number(entity.name, 0, INT32) if entity.kind == BROKERS else None
             self._record([Event(catalogue.THROTTLE_STAYS, topic, who=CONTROLLER.who, broker=broker, reason=problem)])

@@ -1,6 +1,7 @@
 """Configs of throttle leases at a cluster without compare-and-set, and their memory in the log: a crash between any two
 steps, a lost answer, somebody else."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -11,6 +12,7 @@ from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
@@ -27,7 +29,7 @@ from kafka_reassign_rpc.kraft import leased_configs
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
-from tests.kraft.test_term import NAME, OTHER, Here
+from tests.kraft.test_term import NAME, OTHER, SELDOM, Here
 from tests.waiting import eventually
 
 BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
@@ -296,6 +298,28 @@ async def test_236_11_of_a_topic_that_was_deleted_nothing_is_remembered_and_no_t
         await eventually(lambda: "t" not in loop.cluster.topics)
         await eventually(lambda: TOPIC not in here.log.replayed().memories)
     assert not here.named(catalogue.THROTTLE_STAYS)
+
+
+async def test_236_11_of_a_topic_that_was_deleted_nothing_is_said_however_late_looks_say_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a busy machine."""
+    monkeypatch.setattr(throttle_leases, "AGAIN_S", 0.01)
+    here, tries = Here(), list[Entity]()
+    async with here.term(pace=SELDOM) as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: TOPIC in here.log.replayed().memories)
+        configs = here.cluster.configs
+
+        async def denied(entities: Sequence[Entity]) -> dict[Entity, Mapping[str, str] | KafkaError]:
+            tries.extend(entities)
+            return await configs(entities)
+
+        here.cluster.configs, here.cluster.denied = denied, {TOPIC}  # type: ignore[method-assign]
+        loop.throttle_leases.everything()
+        await eventually(lambda: tries.count(TOPIC) > 3)
+    assert not here.named(catalogue.THROTTLE_STAYS)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 async def test_236_11_what_a_broker_tells_at_the_begin_of_a_term_does_not_count_as_removed_by_others() -> None:
