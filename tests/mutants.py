@@ -266,7 +266,7 @@ def copied(commit: str, to: Path) -> Path:
     return to
 
 
-def control(root: Path, room: str) -> RanLines:
+def control(root: Path, room: str, commit: str) -> RanLines:
     """That of each folder of tests which may notice a mutant of the room, from an earlier call or by a run. Raises
     RuntimeError if a test does not pass.
     """
@@ -274,7 +274,7 @@ def control(root: Path, room: str) -> RanLines:
     runs = []
     for folder in USED_BY[room]:
         began = time.monotonic()
-        runs.append(_known(root, folder) or _run_now(root, folder, files))
+        runs.append(_known(root, folder) or _run_now(root, folder, files, commit))
         took = f"{len(runs[-1].cpu_s)} tests pass, {time.monotonic() - began:.0f} s"
         print(f"control run of tests/{folder}: {took}", flush=True)
     return RanLines.of_all(runs)
@@ -287,9 +287,13 @@ def _known(root: Path, folder: str) -> RanLines | None:
         return None
 
 
-def _run_now(root: Path, folder: str, files: Sequence[str]) -> RanLines:
+def _run_now(root: Path, folder: str, files: Sequence[str], commit: str) -> RanLines:
     with _alone(root, "control"):  # another room may have had it run meanwhile
-        return _known(root, folder) or RanLines.found(root, folder, files, [*CHEAP, f"tests/{folder}"])
+        if (found := _known(root, folder)) is None:
+            found = RanLines.found(root, folder, files, [*CHEAP, f"tests/{folder}"])
+            cpu_s = round(sum(found.cpu_s.values()), 1)
+            mutants_page.keep_control(mutants_page.Control(commit, folder, len(found.cpu_s), cpu_s))
+    return found
 
 
 def tried_of_room(root: Path, room: str, count: int, draw: mutants_page.Draw) -> None:
@@ -301,7 +305,7 @@ def tried_of_room(root: Path, room: str, count: int, draw: mutants_page.Draw) ->
         left = [(number, one) for number, one in numbered if one.found("", 0).key not in known]
         if not left:
             return
-        ran = control(root, room)
+        ran = control(root, room, draw.commit)
         shutil.rmtree(own, ignore_errors=True)
         shutil.copytree(root, own, symlinks=True, ignore=shutil.ignore_patterns(".ran*", ".costs*"))
         for number, mutant in left:

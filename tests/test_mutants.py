@@ -8,7 +8,20 @@ from textwrap import dedent
 import pytest
 
 from tests.mutants import MOST_S, USED_BY, Mutant, chosen_for, drawn, mutants_of, tried
-from tests.mutants_page import HANGS, IMPORT, NOT_CAUGHT, NOT_RUN, Draw, Found, keep, page, read
+from tests.mutants_page import (
+    HANGS,
+    IMPORT,
+    NOT_CAUGHT,
+    NOT_RUN,
+    Control,
+    Draw,
+    Found,
+    keep,
+    keep_control,
+    page,
+    read,
+    read_control,
+)
 from tests.ran_lines import AT_IMPORT, RanLines
 
 ROOT = Path(__file__).parents[1]
@@ -153,37 +166,51 @@ def test_caught_is_what_a_test_fails_of_twice_and_not_what_hangs_or_what_no_test
 ROWS = [
     Found("core", FILE, 3, "a | b", "(a - b)", "tests/core/test_x.py::test", 2.4),
     Found("core", FILE, 4, "0", "1", NOT_CAUGHT, 9.0, "equivalent: it is never asked for"),
+    Found("core", FILE, 7, "0", "1", NOT_RUN, 0.0, "hole, closed by core/test_x.py"),
     Found("planner", FILE, 5, "0", "1", HANGS, 60.0),
     Found("planner", FILE, 6, "0", "1", IMPORT, 1.0),
+    Found("planner", FILE, 8, "0", "1", "tests/core/test_x.py::test", 1.0),
+]
+CONTROL = [
+    Control("12345678", "core", 9, 12.3),
+    Control("12345678", "api", 4, 1.6),
+    Control("another1", "core", 8, 1.0),
 ]
 
 
 def test_the_page_has_the_share_by_room_and_a_row_for_each_mutant_those_not_caught_first(tmp_path: Path) -> None:
-    draw, file = Draw(7, "12345678"), tmp_path / "rows"
-    assert read(file) == {}
+    draw, file, of_control = Draw(7, "12345678"), tmp_path / "rows", tmp_path / "control"
+    assert (read(file), read_control(of_control)) == ({}, [])
     for row in ROWS:
         keep(draw, row, file)
-    assert read(file) == {draw: ROWS}
-    lines = page(read(file)).splitlines()
+    for run in CONTROL:
+        keep_control(run, of_control)
+    assert (read(file), read_control(of_control)) == ({draw: ROWS}, CONTROL)
+    lines = page(read(file), CONTROL).splitlines()
     assert lines[lines.index("## Seed 7, commit 12345678") :] == [
         "## Seed 7, commit 12345678",
         "",
-        "| room | mutants | caught | share |",
-        "|---|---|---|---|",
-        "| core | 2 | 1 | 50 % |",
-        "| planner | 2 | 1 | 50 % |",
-        "| all | 4 | 2 | 50 % |",
+        "| room | mutants | caught | share | equivalent | closed | open |",
+        "|---|---|---|---|---|---|---|",
+        "| core | 3 | 1 | 33 % | 1 | 1 | 0 |",
+        "| planner | 3 | 2 | 66 % | 0 | 0 | 1 |",
+        "| all | 6 | 3 | 50 % | 1 | 1 | 1 |",
+        "",
+        "Control runs of this commit (CPU seconds), all passed: core 9 tests, 12 s; api 4 tests, 2 s.",
         "",
         "| mutant | caught by, or why not | s |",
         "|---|---|---|",
         "| core/x.py:4: `0` → `1` | **NOT CAUGHT**: equivalent: it is never asked for | 9 |",
+        "| core/x.py:7: `0` → `1` | **NO CHEAP TEST RUNS IT**: hole, closed by core/test_x.py | 0 |",
         "| core/x.py:5: `0` → `1` | **HANGS**: not yet judged | 60 |",
         "| core/x.py:3: `a \\| b` → `(a - b)` | `core/test_x.py::test` | 2 |",
         "| core/x.py:6: `0` → `1` | `the import of the tests` | 1 |",
+        "| core/x.py:8: `0` → `1` | `core/test_x.py::test` | 1 |",
     ]
 
 
 def test_the_page_in_docs_is_that_of_the_rows_and_each_mutant_that_was_not_caught_is_judged() -> None:
     draws = read()
-    assert ROOT.joinpath("docs", "mutants.md").read_text() == page(draws)
+    assert ROOT.joinpath("docs", "mutants.md").read_text() == page(draws, read_control())
+    assert {one.commit for one in draws} <= {one.commit for one in read_control()}, "each draw has control runs"
     assert [one.what for found in draws.values() for one in found if not one.is_caught and not one.reason] == []
