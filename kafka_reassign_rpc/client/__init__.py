@@ -20,9 +20,8 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     standing_rates                     the rates that hold while moves have a throttle lease
     target_warnings                    what a command says of targets before moves start, also of racks
     metadata_calls                     nodes, without fenced ones, and topics
-    quota_calls                        quotas of users, clients and IPs
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
-    config_calls, throttle_configs     dynamic configs; those that throttle moves
+    config_calls, throttle_configs     dynamic configs, and quotas of clients; configs that throttle moves
     known_configs                      what brokers say of configs
     log_dir_calls                      sizes of replicas, and moves between log dirs
     move_progress, text_format         bytes copied, rate and remaining time; the same as text

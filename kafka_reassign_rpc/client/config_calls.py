@@ -1,4 +1,4 @@
-"""Calls that read and change dynamic configs of topics and brokers."""
+"""Calls that read and change dynamic configs of topics and brokers, and read quotas of clients."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -7,7 +7,12 @@ from typing import NamedTuple
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.core.quotas.client_quotas import SHAPES, QuotaEntity
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeClientQuotasRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+)
 from kafka_reassign_rpc.support.slices import pieces
 
 TOPIC = 2
@@ -161,3 +166,18 @@ def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:
         ],
         validate_only=False,
     )
+
+
+async def describe_client_quotas(router: RequestRouter) -> dict[QuotaEntity, Mapping[str, str]]:
+    """All quotas (KIP-546), without those of entities that this version does not know. Raises KafkaError."""
+    answer = await router.ask_any(
+        always(DescribeClientQuotasRequest(components=[], strict=False)), DescribeClientQuotasRequest
+    )
+    raise_for(answer.error_code, answer.error_message)
+    found: dict[QuotaEntity, Mapping[str, str]] = {}
+    for entry in answer.entries or ():
+        names = {one.entity_type: one.entity_name for one in entry.entity}
+        for shape in SHAPES:
+            if names.keys() == {*shape}:
+                found[tuple((kind, names[kind]) for kind in shape)] = {one.key: repr(one.value) for one in entry.values}
+    return found

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, quota_calls, reassignment_calls
+from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, reassignment_calls
 from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -150,7 +150,7 @@ class Upstream:
 
     async def quotas(self) -> Mapping[QuotaEntity, Mapping[str, str]]:
         """Of users, clients and IPs. Raises KafkaError."""
-        return await quota_calls.describe_client_quotas(self._reader)
+        return await config_calls.describe_client_quotas(self._reader)
 
     async def refuses_cordoned_targets(self, broker: int) -> bool:
         """By the release of this broker. Raises Unreachable."""
