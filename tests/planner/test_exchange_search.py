@@ -1,8 +1,9 @@
 """The last round of a rebalance: the search that sees partitions one by one."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,9 +13,12 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, repli
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.placement.search_round import SearchRound
 from kafka_reassign_rpc.planner.placement.searched_placement import EDGE
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, PartitionName
+from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 from tests.planner.clusters import (
     MIB,
     QUICK,
@@ -160,3 +164,25 @@ def test_dp_11_of_a_large_cluster_that_is_still_uneven_the_search_sees_a_part(mo
     assert worst(before) > TOLERANCE
     assert worst(made.summary) < worst(before)
     assert broken_rules(stood, REBALANCE, made, PlanOptions().headroom) == []
+
+
+def test_dp_11_the_search_sees_what_earlier_rounds_have_left_alone_and_nothing_that_moves_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: set[PartitionName | None] = set()
+    search = SearchRound.deciding
+
+    def watched(
+        self: SearchRound, proposals: Sequence[ChangeProposal], *others: Any
+    ) -> Generator[None, None, Thresholds]:
+        shown.update(one.name for one in proposals)
+        return search(self, proposals, *others)
+
+    monkeypatch.setattr(SearchRound, "deciding", watched)
+    drawn = random_cluster(6, 3, 60)
+    all_of_them = [(each.name, one) for each in drawn.topics for one in each.partitions]
+    for _, one in all_of_them:
+        one.moving = one.index == 1
+    plan = make_plan(drawn, Goal(GoalKind.REBALANCE), QUICK)
+    assert shown == {(name, one.index) for name, one in all_of_them if not one.moving}
+    assert 0 < len(plan.moves) < len(shown) < len(all_of_them)
