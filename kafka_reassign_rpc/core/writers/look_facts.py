@@ -29,8 +29,11 @@ class PartitionSeen(NamedTuple):
     offline: tuple[int, ...] = ()
 
     def with_record(self, record: MoveRecord | None) -> Partition:
+        replicas, adding, removing = self.assignment
         value = Partition(
-            *self.assignment,
+            replicas,
+            adding,
+            removing,
             leader=self.leader,
             isr=self.isr,
             leader_epoch=self.leader_epoch,
