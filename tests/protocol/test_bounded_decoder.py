@@ -20,6 +20,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     decode_response,
     encode_body,
     encode_request,
+    request_prefix,
 )
 from kafka_reassign_rpc.protocol.frame_errors import (
     BadLength,
@@ -331,6 +332,17 @@ def test_860_5_elements_come_one_by_one_whether_they_have_tagged_fields_or_not(t
 def test_860_5_a_null_array_has_no_elements_and_neither_has_an_empty_one(topics: bytes) -> None:
     body = b"\0\0\0\7" + topics + b"\0"
     assert [*decode_body_in_parts(ListPartitionReassignmentsRequest, body, "topics", version=0)[1]] == []
+
+
+@for_each("client_id", [None, "", "cli"])
+@for_each("version", [1, 9])
+def test_sv_2_what_comes_before_the_body_of_a_request_is_the_same_without_the_body(
+    version: int, client_id: str | None
+) -> None:
+    request = MetadataRequest(version=version, topics=[])
+    body = encode_body(request, version=version)
+    head = request_prefix(MetadataRequest, version=version, correlation_id=3, client_id=client_id, body_size=len(body))
+    assert head + body == encode_request(request, version=version, correlation_id=3, client_id=client_id)
 
 
 @for_each("version", [0, 1, 9])

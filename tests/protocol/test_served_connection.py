@@ -463,6 +463,20 @@ def test_sv_5_frames_of_a_login_are_cut_off_one_by_one_however_they_arrive() -> 
     assert take_request(connection).header.correlation_id == 7
 
 
+def test_sv_5_after_a_login_as_many_requests_are_cut_off_as_have_come() -> None:
+    connection = Connection(SUPPORTED)
+    connection.one_by_one(20)
+    connection.requests()
+    assert connection.receive(list_request(7) + list_request(8)) == 2
+
+
+@for_each("size, over", [(10 * 2**20, False), (10 * 2**20 + 1, True)])
+def test_sv_6_a_request_has_ten_mebibytes_at_most(size: int, *, over: bool) -> None:
+    connection = Connection(SUPPORTED)
+    connection.receive(size.to_bytes(4, "big"))
+    assert (connection.fault is not None) is over
+
+
 def test_sv_5_a_frame_of_a_login_beyond_its_bound_ends_the_connection_before_it_is_there() -> None:
     connection = Connection(SUPPORTED)
     connection.one_by_one(20)
