@@ -16,7 +16,6 @@ absences          which topics are gone, by looks that deny them
 sightings         which looks count for a move, and how often they agree (how many: LOOKS of `core.phases.phases`)
 cluster_poller    looks at the cluster from time to time
 alter_sender      sends it what durable rounds ask for; what an answer means: `upstream.outcomes`
-request_parts     of a large request, decided one after the other
 callers_waiting   who has asked for a move, until it is known what the cluster makes of it
 recorded_outcomes  outcomes of moves reach an event log although servers die
 upstream_cluster  the cluster as store and looks want it, by `upstream`; how often all configs are read (ALL_CONFIGS_S)

@@ -22,7 +22,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 from uuid import UUID
 
 from kafka_reassign_rpc.client.request_routing import in_thread_if_many
@@ -58,10 +58,8 @@ AGAIN_S = 0.3
 """A broker that lives has within this, most of the time, what the controller has."""
 SNAPSHOT_S = 5.0
 """How often to see whether the log wants a snapshot."""
-AHEAD_S = 5.0
-"""So old a look may be that began with a request: for about as long its last partitions would wait to be sent, if all
-were decided at once.
-"""
+AHEAD_S = 1.0
+"""So old a look may be that began while a round was decided."""
 
 
 class ToTell(NamedTuple):
@@ -86,10 +84,10 @@ async def look_until_answered(look: Callable[[], Awaitable[Look]]) -> Look:
 
 
 class _LookAhead(NamedTuple):
-    """`changed`: partitions that rounds have changed since it began; `found`: None if the cluster has not answered."""
+    """`rounds`: so many were durable before it; `found`: None if the cluster has not answered."""
 
     topics: frozenset[str]
-    changed: set[TopicPartition]
+    rounds: int
     began: float
     found: asyncio.Future[Look | None]
 
@@ -134,6 +132,7 @@ class KRaftStore:
         self._started_with = started_with
         self._turn = asyncio.Lock()
         """Records and snapshots come one after the other, each with what it changes in `intents`."""
+        self._rounds = 0
         self._ahead: _LookAhead | None = None
         self.configs = LeasedConfigs(cluster, self)
 
@@ -163,8 +162,6 @@ class KRaftStore:
         await self._check(cluster, view)
         pace = Pace()
         record = await in_turns(self._record(cluster, view))
-        if self._ahead is not None:
-            self._ahead.changed.update(view.partitions)
         durable = replay.Durable()
         acts: dict[TopicPartition, Act] = {one: act for one, act in view.acts.items() if act is not Act.NOTHING}
         if record is not None:
@@ -201,13 +198,16 @@ class KRaftStore:
             self._ahead = self._ahead._replace(topics=frozenset())
 
     def look_ahead(self, topics: Collection[str]) -> Coroutine[None, None, None] | None:
-        """A request about these is about to be decided, in one round or several; run what is returned. None: another
-        one came before that has not been decided, and no such look counts: it may be older than this request.
+        """A request about these is about to be decided; run what is returned. None: another one came before that has
+        not been decided, and no such look counts: it may be older than this request.
         """
         if self._ahead is not None:
             self.asked()
             return None
-        return self._look_at(topics, self._begin_look(topics))
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Look | None] = loop.create_future()
+        self._ahead = _LookAhead(frozenset(topics), self._rounds, loop.time(), found)
+        return self._look_at(topics, found)
 
     async def _look_at(self, topics: Collection[str], found: asyncio.Future[Look | None]) -> None:
         look = None
@@ -218,42 +218,26 @@ class KRaftStore:
             if not found.done():
                 found.set_result(look)
 
-    def decided(self) -> None:
-        """The request that `look_ahead` was told of: its look is for no later one."""
-        self._ahead = None
-
-    def _begin_look(self, topics: Collection[str]) -> asyncio.Future[Look | None]:
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[Look | None] = loop.create_future()
-        self._ahead = _LookAhead(frozenset(topics), set(), loop.time(), found)
-        return found
-
-    def _counts(self, ahead: _LookAhead, view: IntentView) -> bool:
-        """Not for what another round has changed since it began: what that tells the cluster, it may not show."""
-        is_young = asyncio.get_running_loop().time() - ahead.began < AHEAD_S
-        return is_young and ahead.topics.issuperset(_topics(view)) and ahead.changed.isdisjoint(view.checked)
+    def _counts(self, ahead: _LookAhead | None, topics: Collection[str]) -> TypeGuard[_LookAhead]:
+        """Not if another round became durable since it began: what that tells the cluster, it may not show."""
+        if ahead is None or ahead.rounds != self._rounds or not ahead.topics.issuperset(topics):
+            return False
+        return asyncio.get_running_loop().time() - ahead.began < AHEAD_S
 
     async def _check(self, cluster: Cluster, view: IntentView) -> None:
         """Whether the cluster has what decisions depend on. Raises ReloadNeeded."""
+        ahead, self._ahead = self._ahead, None
         if not view.checked:
             return
-        ahead = self._ahead
-        look = await ahead.found if ahead is not None and self._counts(ahead, view) else None
+        asked = {name.topic for name in view.checked}
+        look = await ahead.found if self._counts(ahead, asked) else None
         if look is None:
-            look = await self._looked_now(_topics(view))
+            look = await look_until_answered(partial(self._cluster.assignments, asked))
         if await self._differs(look, cluster, view):  # the broker that has answered may lag
             await asyncio.sleep(AGAIN_S)
-            look = await self._looked_now(_topics(view))
+            look = await look_until_answered(partial(self._cluster.assignments, asked))
             if why := await self._differs(look, cluster, view):
                 raise ReloadNeeded(why)
-
-    async def _looked_now(self, topics: Collection[str]) -> Look:
-        """While a request is decided, for what else it asks for, too."""
-        found = None if self._ahead is None else self._begin_look(topics)
-        look = await look_until_answered(partial(self._cluster.assignments, topics))
-        if found is not None:
-            found.set_result(look)
-        return look
 
     async def _differs(self, look: Look, cluster: Cluster, view: IntentView) -> str:
         """What the look has not as decisions depend on it; "": nothing."""
@@ -348,6 +332,7 @@ class KRaftStore:
 
     async def _write(self, record: RoundRecord) -> AsyncIterator[tuple[RoundRecord, int]]:
         """Each part of it once it is durable, and the offset of its commit."""
+        self._rounds += 1
         size = len(record.moves) + len(record.waiting) + len(record.memories)
         for some in await in_thread_if_many(size, lambda: [*round_records.commits(record)]):
             offset = await self._log.commit([data for _, data in some])
@@ -360,10 +345,6 @@ class KRaftStore:
     def problems(self) -> list[StoredProblem]:
         """Nobody else writes the log."""
         return []
-
-
-def _topics(view: IntentView) -> set[str]:
-    return {name.topic for name in view.checked}
 
 
 def _is_another(intents: Intents, name: str, topic_id: UUID | None) -> bool:

@@ -29,7 +29,6 @@ from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Noticed, TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.recorded_outcomes import RecordedOutcomes
-from kafka_reassign_rpc.kraft.request_parts import parts_of
 from kafka_reassign_rpc.support.parts import nothing
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
@@ -106,8 +105,6 @@ class TermDuties:
             nothing,
             self._as_told,
             self._looked_for,
-            parts_of,
-            self._around.store.decided,
         )
 
     async def _looked_for(self, request: AlterReassignments) -> None:

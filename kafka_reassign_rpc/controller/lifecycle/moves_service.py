@@ -26,7 +26,6 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
-from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.status.documents import Move
@@ -70,22 +69,12 @@ async def _known(_: AlterReassignments) -> None:
     pass
 
 
-def _whole(request: AlterReassignments) -> Sequence[AlterReassignments]:
-    return [request]
-
-
-def _nothing_to_end() -> None:
-    pass
-
-
 class MovesTerm(NamedTuple):
     """What one term offers to the APIs about moves.
 
     up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
     obeyed      waits until brokers obey; raises NotController if they do not
     looked_for  waits until what the request names, and the loop does not know, was looked for
-    parts       of a request, each decided in a round of its own
-    decided     called once a request that was looked for is decided
     """
 
     loop: ControllerLoop
@@ -98,18 +87,6 @@ class MovesTerm(NamedTuple):
     obeyed: Callable[[], Awaitable[None]]
     told: ToldResults = _durable
     looked_for: Callable[[AlterReassignments], Awaitable[None]] = _known
-    parts: Callable[[AlterReassignments], Sequence[AlterReassignments]] = _whole
-    decided: Callable[[], None] = _nothing_to_end
-
-
-async def _told(
-    term: MovesTerm, part: AlterReassignments, decided: asyncio.Future[Sequence[ItemResult]]
-) -> Sequence[ItemResult]:
-    try:
-        results = await decided
-    except KafkaError as error:
-        return [(topic, index, error) for topic, items in part.topics for index, _ in items]
-    return await term.told(results, part.timeout_ms)
 
 
 class MovesService:
@@ -153,32 +130,8 @@ class MovesService:
         if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
         await term.looked_for(request)
-        told: list[asyncio.Task[Sequence[ItemResult]]] = []
-        try:
-            await self._decided(term, request, ctx.requester, told)
-            return [one for some in told for one in await some]
-        finally:
-            for one in told:
-                one.cancel()
-
-    async def _decided(
-        self,
-        term: MovesTerm,
-        request: AlterReassignments,
-        by: Requester,
-        told: list[asyncio.Task[Sequence[ItemResult]]],
-    ) -> None:
-        """Part by part; `told` gets the answers of each. Raises what the first one fails with, and NotController."""
-        try:
-            for part in term.parts(request):
-                decided = self._active().loop.submit(alter_reassignments_command.AlterReassignmentsCommand(part, by))
-                told.append(asyncio.create_task(_told(term, part, decided)))
-                await asyncio.wait([decided])
-                error = decided.exception()
-                if error is not None and (len(told) == 1 or isinstance(error, NotController)):
-                    raise error
-        finally:
-            term.decided()
+        command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
+        return await term.told(await self.submit(command), request.timeout_ms)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
