@@ -26,7 +26,7 @@ from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import tls_context
-from kafka_reassign_rpc.support.host_port import Address, is_address, is_loopback
+from kafka_reassign_rpc.support.host_port import Address, is_host_name, is_loopback
 
 CLIENT_ID = "kafka-reassign-rpc-{}"
 _OF_ZOOKEEPER = (
@@ -98,7 +98,7 @@ def _misplaced(nodes: FrontNodes, own: Endpoint, advertised: Address) -> str | N
         return "the listener needs a port, and is advertised with the same one"
     if nodes is FrontNodes.NAMES and not uses_tls(own.security_protocol):
         return f"{own.listener} speaks {own.security_protocol}, and only with TLS a client says which name it means"
-    if nodes is FrontNodes.NAMES and (not advertised.host or is_address(advertised.host)):
+    if nodes is FrontNodes.NAMES and not is_host_name(advertised.host):
         return (
             f"brokers are shown as broker-ID.HOST, and {advertised.host or 'no host'} cannot be HOST: name one with"
             " --advertised-listeners, whose names below it lead here, too"

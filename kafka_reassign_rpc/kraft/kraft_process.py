@@ -241,9 +241,8 @@ class KRaftProcess(HasParts):
         own = self._config.front.listener
         with listening("listeners", f"{own.name}://{own.host}:{own.port}"):
             await self._front.start()
-        if self._config.front.listener.security_protocol == self._config.client.configs.security_protocol:
-            endpoints = {one: broker.endpoints[0] for one, broker in self._upstream_cluster.brokers.items()}
-            await self._front.learn({one: Address(at.host, at.port) for one, at in endpoints.items()})
+        endpoints = {one: broker.endpoints[0] for one, broker in self._upstream_cluster.brokers.items()}
+        await self._front.learn({one: Address(at.host, at.port) for one, at in endpoints.items()})
         self._log.server = str(self._name)
         self._log.page = self._page
 

@@ -20,7 +20,6 @@ from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE
 MIGRATES, WITH_LOG_DIRS, IN_TRANSACTIONS, LAST = (3, 4), (3, 7), (3, 6), (3, 9)
 """Releases of the inter-broker protocol: the first that can migrate, the first that can with several log dirs, the
 first whose controller migrates in one transaction (KIP-868), and the last with ZooKeeper."""
-"""A broker with this config is of 3.9."""
 CONTROLLER_LISTENERS = "controller.listener.names"
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 USUAL_LISTENER = "CONTROLLER"

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import (
     QUEUE,

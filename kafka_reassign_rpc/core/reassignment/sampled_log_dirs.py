@@ -25,8 +25,13 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     cordoned: bool | None = None
 
 
+def error_name(error: int) -> str:
+    return "KAFKA_STORAGE_ERROR" if error == KafkaStorageError.code else f"error {error}"
+
+
 def why_failed(error: int) -> str:
-    return "KAFKA_STORAGE_ERROR: offline, or out of disk" if error == KafkaStorageError.code else f"error {error}"
+    """For people."""
+    return f"{error_name(error)}: offline, or out of disk" if error == KafkaStorageError.code else error_name(error)
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.config_values import MOST_BROKERS
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import why_failed
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import error_name
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.departures import Answers
@@ -124,7 +124,7 @@ def with_departures(found: Brokers, answers: Answers | None) -> Generator[None, 
 def _disk(found: BrokerDisk | None) -> Disk | None:
     if found is None:
         return None
-    failed = [FailedLogDir(path, why_failed(code)) for path, code in found.failed[:MOST_LOG_DIRS]]
+    failed = [FailedLogDir(path, error_name(code)) for path, code in found.failed[:MOST_LOG_DIRS]]
     return Disk(found.at, found.replicas, found.capacity, found.free, failed)
 
 

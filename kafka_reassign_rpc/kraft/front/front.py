@@ -2,7 +2,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
@@ -10,7 +9,8 @@ import msgspec
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.kraft.front.front_connection import FrontConnection
 from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes, Shown, named_broker, place_of, shown
-from kafka_reassign_rpc.security.tls.own_handshake import refused
+from kafka_reassign_rpc.security.tls.certificate_names import dns_names, has_name
+from kafka_reassign_rpc.security.tls.own_handshake import Loaded
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server import Server
@@ -67,10 +67,13 @@ class Front:
         self._brokers: dict[int, Address] = {}
         self._nodes: dict[str, int] = {}
         """The brokers that have listeners of ours, by their names."""
-        self._open: set[int] = set()
+        self._placed: set[int] = set()
         """Brokers that have a place of their own here."""
         self._refused: set[int] = set()
         """Brokers that get none."""
+        self._named_by: Loaded | None = None
+        self._names: frozenset[str] = frozenset()
+        """Of that certificate."""
         self._opening = asyncio.Lock()
         self.server = Server(handler, [settings.listener], limits, quotas, stats, partial(FrontConnection, self))
 
@@ -103,42 +106,53 @@ class Front:
         """As clients of this front's kind reach them. Places of brokers that have gone stay: they come back."""
         if brokers:
             self._brokers = dict(brokers)
-        if self._settings.nodes is not FrontNodes.BESIDE:
+        if self._settings.nodes is FrontNodes.NAMES:
+            self._name_brokers()
+        elif self._settings.nodes is FrontNodes.PORTS:
             async with self._opening:
-                for node in sorted(self._brokers.keys() - self._open - self._refused):
-                    await self._begin(node)
+                for node in self._new():
+                    await self._listen(node, place_of(FrontNodes.PORTS, node, self.address).port)
 
-    async def _begin(self, node: int) -> None:
-        """To serve clients of this broker at a place of its own."""
-        nodes, place = self._settings.nodes, place_of(self._settings.nodes, node, self.address)
-        try:
-            await (self._listen(node, place.port) if nodes is FrontNodes.PORTS else self._proves(place.host))
-        except OSError as error:
-            self._refused.add(node)
-            log.warning(
-                "broker %d has no place of its own at this server (%s): clients that it answers leave, and their moves"
-                " are seen as those of others",
-                node,
-                error,
-            )
-        else:
-            self._open.add(node)
+    def _new(self) -> list[int]:
+        """Brokers of which it is open whether they have a place of their own here."""
+        return sorted(self._brokers.keys() - self._placed - self._refused)
 
     async def _listen(self, node: int, port: int) -> None:
         own = self._settings.listener
         name = f"{own.name}_{node}"
-        if port > LAST_PORT:
-            raise OSError(f"there is no port {port}")
-        await self.server.listen(msgspec.structs.replace(own, name=name, port=port))
-        self._nodes[name] = node
+        try:
+            if port > LAST_PORT:
+                raise OSError(f"there is no port {port}")  # noqa: TRY301
+            await self.server.listen(msgspec.structs.replace(own, name=name, port=port))
+        except OSError as error:
+            self._refuse(node, str(error))
+        else:
+            self._nodes[name] = node
+            self._placed.add(node)
 
-    async def _proves(self, host: str) -> None:
-        """Raises OSError where clients that come by this name do not take the certificate for it."""
+    def _name_brokers(self) -> None:
+        """Clients refuse a name that the certificate has not. The next certificate may have it."""
         tls = self._settings.listener.tls
         assert tls is not None
-        found = await asyncio.to_thread(refused, tls.loaded, tls.loaded.twin, host, datetime.now(UTC))
-        if found is not None and not found.is_of_trust:
-            raise OSError(found.why)
+        if tls.loaded is not self._named_by:
+            self._named_by, self._names = tls.loaded, dns_names(tls.loaded.own[0])
+            self._placed.clear()
+            self._refused.clear()
+        for node in self._new():
+            host = place_of(FrontNodes.NAMES, node, self.address).host
+            if has_name(self._names, host):
+                self._placed.add(node)
+            else:
+                self._refuse(node, f"the certificate has not the name {host}")
+
+    def _refuse(self, node: int, why: str) -> None:
+        self._refused.add(node)
+        log.warning(
+            "broker %d has no place of its own at this server (%s): clients that it answers leave, and their moves are"
+            " seen as those of others",
+            node,
+            why,
+        )
 
     async def shown(self, brokers: Mapping[int, Address]) -> Shown:
         await self.learn(brokers)
@@ -149,4 +163,4 @@ class Front:
         elsewhere = self._leader(self._brokers)
         if elsewhere is not None:
             return elsewhere
-        return shown(self._settings.nodes, self._settings.node_id, self.address, self._open)
+        return shown(self._settings.nodes, self._settings.node_id, self.address, self._placed)

@@ -243,7 +243,7 @@ def _of_batches(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[st
         busiest = max(of_batch.values(), default=0)
         named = of_batch.get(-1 if told.busiest is None else told.busiest, 0)
         if not told.busiest_bytes == named == busiest:
-            yield "summary", name, f"busiest broker {told.busiest} has {told.busiest_bytes} bytes, not {busiest}"
+            yield "summary", name, f"broker {told.busiest} copies {named} bytes, and the busiest one {busiest}"
         least = max((size / _rate(broker, summary) for broker, size in of_batch.items()), default=0.0)
         if told.expected_seconds < least * (1 - _ALIKE):
             yield "summary", name, f"{told.expected_seconds:.3f} s are fewer than its least, {least:.3f} s"

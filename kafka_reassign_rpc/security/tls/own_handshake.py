@@ -130,8 +130,8 @@ def _identity(certificate: x509.Certificate) -> tuple[bytes, bytes]:
     return certificate.subject.public_bytes(), key
 
 
-def _extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
-    """None where the certificate has none, or has another one that cannot be read."""
+def extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
+    """Of a certificate (DER). None where the certificate has none, or has another one that cannot be read."""
     try:
         return x509.load_der_x509_certificate(own).extensions.get_extension_for_class(kind).value
     except (x509.ExtensionNotFound, *_UNREADABLE):
@@ -139,7 +139,7 @@ def _extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
 
 
 def _cannot_sign(own: bytes) -> str | None:
-    usage = _extension(own, x509.KeyUsage)
+    usage = extension(own, x509.KeyUsage)
     return (
         None if usage is None or usage.digital_signature else "the certificate's key usage is without digitalSignature"
     )
@@ -172,7 +172,7 @@ def _shaken(server: Loaded, client: Twin, host: str) -> Refused | None:
 
 def _is_for_any_use(own: bytes) -> bool:
     """Java takes it, OpenSSL does not."""
-    usages = _extension(own, x509.ExtendedKeyUsage)
+    usages = extension(own, x509.ExtendedKeyUsage)
     return usages is not None and ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 

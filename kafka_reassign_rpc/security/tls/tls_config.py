@@ -86,6 +86,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         context.sslobject_class = ServerObject
         if keeps_names:
             context.sni_callback = keep_name
+            _never_resume(context)  # an ended session has the name that it began with
         self.offered.apply(context)
         context.options |= ssl.OP_NO_RENEGOTIATION  # handshakes are limited, and this would be one
         own = self.keystore.load()
@@ -95,9 +96,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         if self.client_auth == ssl.CERT_NONE:
             return Loaded(context, own.chain, self._servers_twin(own))
         self._trust(context, self._trusted())
-        # A client's certificate is checked at each connection: an ended session is not taken up again.
-        context.options |= ssl.OP_NO_TICKET
-        context.num_tickets = 0
+        _never_resume(context)  # a client's certificate is checked at each connection
         return Loaded(context, own.chain, self._servers_twin(own))
 
     def load_client(self) -> Loaded:
@@ -157,3 +156,9 @@ class TlsConfig(msgspec.Struct, frozen=True):
             context.load_verify_locations(cadata=b"".join(trusted))
         except ssl.SSLError as error:
             raise BadSetting(f"{self.truststore.source}: OpenSSL takes no such certificate: {error.reason}") from None
+
+
+def _never_resume(context: ssl.SSLContext) -> None:
+    """Each connection of this server has a whole handshake."""
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0

@@ -305,11 +305,12 @@ async def test_kr_9_a_client_that_lives_on_stays_where_each_broker_has_a_name_of
     trust = ca.pem_truststore(tmp_path / "ca.pem")
     names = (host, *(f"broker-{one}.{host}" for one in BROKERS if one != last))
     own = ca.issue("CN=front", hosts=names).pem_keystore(tmp_path / "front.pem")
-    tls = tls_context("FRONT", TlsConfig.of({**own, **trust}), keeps_names=True)
+    tls = tls_context("FRONT", TlsConfig.of(own), keeps_names=True)
     secured = {"security_protocol": "SASL_SSL", "ssl_context": TlsConfig.of(trust).load_client().context}
     async with fronted(cluster, protocol="SASL_SSL", nodes=FrontNodes.NAMES, host=host, tls=tls) as front:
         at = f"{host}:{front.at[1]}"
-        async with AsyncReassignmentClient(bootstrap_servers=at, **login_of("admin") | secured) as client:
+        login = login_of("admin") | secured | {"metadata_max_age_ms": 1}
+        async with AsyncReassignmentClient(bootstrap_servers=at, **login) as client:
             await client.list_partition_reassignments()
             nodes = {one.id: Address(one.host, one.port) for one in await client.describe_cluster()}
             assert {one: place for one, place in nodes.items() if one != last} == {
@@ -321,6 +322,11 @@ async def test_kr_9_a_client_that_lives_on_stays_where_each_broker_has_a_name_of
             for one in BROKERS:
                 if one != last:  # a broker refuses configs of another one, so the one that was named has answered
                     assert not isinstance((await client.describe_broker_configs([one]))[one], KafkaError)
+            ca.issue("CN=front", hosts=(host, f"*.{host}")).pem_keystore(tmp_path / "front.pem")
+            assert await tls.check()
+            await client.list_partition_reassignments()  # its metadata is old
+            places = {one.id: one.host for one in await client.describe_cluster()}
+            assert places == {one: f"broker-{one}.{host}" for one in BROKERS}
 
 
 async def test_kr_9_large_requests_come_through_with_all_outcomes(cluster: StockCluster) -> None:
