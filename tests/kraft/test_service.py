@@ -17,11 +17,17 @@ from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.state.partition import QUEUE, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeConfigsRequest,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+)
+from kafka_reassign_rpc.security.tls import TlsConfig
+from tests.certificates import Authority
 from tests.fork_server import CLI, output_of
 from tests.kraft.stock_cluster import BROKERS, SIDES, StockCluster
 from tests.processes import NotReady, Process, Processes, processes
-from tests.raw_client import connected
+from tests.raw_client import Client, connected
 from tests.stock.kraft import VERSION
 from tests.stock.ports import kept_ports
 from tests.stock.tools import Tools
@@ -411,3 +417,25 @@ def _login_of_guest(service: Service) -> str:
     config = service.folder / "guest.properties"
     config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
     return str(config)
+
+
+async def test_kr_9_a_client_that_lives_on_finds_each_broker_by_its_name_here_although_the_server_began_again(
+    service: Service, tmp_path: Path
+) -> None:
+    """It asks for the names that it knows, and nobody has bootstrapped yet."""
+    ca, host, port = Authority("CN=ca"), "front.test", kept_ports(1)[0]
+    store = ca.issue("CN=front", hosts=(host, f"*.{host}")).pem_keystore(tmp_path / "front.pem")
+    keystore = [part for name, value in store.items() for part in (f"--{name.replace('.', '-')}", value)]
+    listeners = ("--listeners", f"SSL://127.0.0.1:{port}", "--advertised-listeners", f"SSL://{host}:{port}")
+    await service.start(1_000, "--front-nodes", "names", *listeners, *keystore)
+    tls = TlsConfig.of(ca.pem_truststore(tmp_path / "ca.pem")).load_client().context
+    for broker in BROKERS:
+        name = f"broker-{broker}.{host}"
+        client = Client(*await asyncio.open_connection("127.0.0.1", port, ssl=tls, server_hostname=name))
+        own = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=BROKER, resource_name=str(broker), configuration_keys=["node.id"]
+        )
+        asked = DescribeConfigsRequest(resources=[own], include_synonyms=False, include_documentation=False)
+        [found] = (await client.call(asked, 1)).results
+        assert found.error_code == 0, "no other broker tells the configs of this one"
+        await client.close()
