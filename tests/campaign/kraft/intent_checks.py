@@ -145,7 +145,7 @@ def in_events(told: Story, events: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def acknowledged(told: Story, of_ours: Iterable[Asked], behind: Sequence[Asked]) -> list[str]:
     """What clients were told is taken is in the log, unless there was nothing to do, or it joined the queue in the
-    round in which another request took it out again."""
+    round in which another request took it out again: then neither of the two need be there."""
     of_ours = list(of_ours)
     lives: defaultdict[TopicPartition, list[Life]] = defaultdict(list)
     for life in told.lives:
@@ -155,7 +155,7 @@ def acknowledged(told: Story, of_ours: Iterable[Asked], behind: Sequence[Asked])
         has_nothing_to_do = one.target is not None and (one.is_there or _others_gave(behind, one, lives[one.name]))
         if not one.is_taken or has_nothing_to_do or any(_fits(life, one) for life in lives[one.name]):
             continue
-        if one.target is not None and _replaced_at_once(of_ours, one, lives[one.name]):
+        if _replaced_at_once(of_ours, one, lives[one.name]):
             continue
         what = "a cancel" if one.target is None else f"the target {list(one.target)}"
         found.append(f"{one.name}: {what} was acknowledged at {one.end:.1f}, and is not in the log")
@@ -172,12 +172,15 @@ def _others_gave(behind: Sequence[Asked], asked: Asked, lives: Iterable[Life]) -
 
 
 def _replaced_at_once(of_ours: Sequence[Asked], asked: Asked, lives: Sequence[Life]) -> bool:
-    """By another request that was under way at the same time, and that is in the log if it has a target."""
+    """By another request that was under way at the same time, and that is in the log if both have a target. A cancel
+    replaces what it took out of the queue."""
     at_once = (
         one
         for one in of_ours
         if one is not asked and one.name == asked.name and one.begin <= asked.end and asked.begin <= one.end
     )
+    if asked.target is None:
+        return any(one.is_taken and one.target is not None for one in at_once)
     return any(one.is_taken and (one.target is None or any(_fits(life, one) for life in lives)) for one in at_once)
 
 

@@ -135,8 +135,14 @@ def test_kr_5_a_target_that_another_request_of_ours_replaced_at_once_need_not_be
     assert intent_checks.acknowledged(story(WHOLE), [asked, other], ()) == []
     for one in (other._replace(begin=6.5), other._replace(is_taken=None), other._replace(target=(4, 1))):
         assert intent_checks.acknowledged(story(WHOLE), [asked, one], ()) != []
-    cancelled = other._replace(target=None)
-    assert len(intent_checks.acknowledged(Story(), [asked, cancelled], ())) == 1, "the cancel alone"
+
+
+def test_kr_5_a_target_and_the_cancel_that_took_it_out_of_the_queue_in_the_same_round_need_not_be_in_the_log() -> None:
+    asked, cancel = ASKED._replace(begin=4, end=6), ASKED._replace(target=None, begin=5, end=7)
+    assert intent_checks.acknowledged(Story(), [asked, cancel], ()) == []
+    for one in (asked._replace(end=4.5), asked._replace(is_taken=None), asked._replace(is_taken=False)):
+        assert len(intent_checks.acknowledged(Story(), [one._replace(is_there=True), cancel], ())) == 1
+    assert len(intent_checks.acknowledged(Story(), [cancel, cancel._replace(begin=5.5)], ())) == 2
 
 
 def test_kr_5_a_cancel_that_finds_its_move_cancelled_by_others_has_what_it_asked_for() -> None:
