@@ -48,7 +48,12 @@ class _Waiting(NamedTuple):
 
     @property
     def is_cancel(self) -> bool:
-        return self.record.phase is Phase.CANCEL
+        return _is_cancel(self.record)
+
+    def asks_for(self, record: MoveRecord) -> bool:
+        """Looks, and answers of the cluster, change a record before all is sent that it needs."""
+        mine = self.record
+        return (mine.id, mine.terms.target, self.is_cancel) == (record.id, record.terms.target, _is_cancel(record))
 
 
 class CallersWaiting:
@@ -66,7 +71,7 @@ class CallersWaiting:
             if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
                 continue
             known = self._waiting.get(name)
-            if known is None or known.record != record:
+            if known is None or not known.asks_for(record):
                 self._answer(name, None)  # another has come in its place
                 known = self._waiting[name] = _Waiting([], record)
             known.asked.append(asked)
@@ -92,18 +97,19 @@ class CallersWaiting:
     def _waits_for(self, name: TopicPartition, record: MoveRecord) -> bool:
         """Not what has come in its place: the cluster has not been asked for that yet."""
         known = self._waiting.get(name)
-        return known is not None and known.record == record
+        return known is not None and known.asks_for(record)
 
     def all_answered(self, error: KafkaError) -> None:
         for name in list(self._waiting):
             self._answer(name, error)
 
-    def moved_on(self, name: TopicPartition, phase: Phase | None) -> None:
-        """A durable round has given the move this phase; None: there is none."""
-        taken, known = self._taken.get(name), self._waiting.get(name)
-        if taken is not None and phase is not taken.phase:
+    def moved_on(self, name: TopicPartition, move: MoveRecord | None) -> None:
+        """A durable round has given the partition this move: what was asked for, or a former one that goes on since
+        the cluster has refused that. None: there is none."""
+        taken = self._taken.get(name)
+        if taken is not None and (move is None or move.phase is not taken.phase):
             del self._taken[name]
-        if known is not None and phase is (Phase.RESTORE if known.is_cancel else Phase.MOVING):
+        if move is not None and move.phase in (Phase.MOVING, Phase.RESTORE) and self._waits_for(name, move):
             self._answer(name, None)
 
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -122,6 +128,10 @@ class CallersWaiting:
         if known is not None:
             for one in known.asked:
                 one.answer(name, error)
+
+
+def _is_cancel(record: MoveRecord) -> bool:
+    return record.phase in (Phase.CANCEL, Phase.RESTORE)
 
 
 _ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED, catalogue.MOVE_GONE)

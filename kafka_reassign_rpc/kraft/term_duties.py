@@ -145,7 +145,7 @@ class TermDuties:
         poller.round_replayed()
         sender.round_replayed()
         for topic, index, _, after in applied.partitions:
-            sender.callers.moved_on(TopicPartition(topic, index), None if after.move is None else after.move.phase)
+            sender.callers.moved_on(TopicPartition(topic, index), after.move)
             yield
         yield from self._waiting_moves.round_replayed(applied)
         yield from self._cordon.changed(applied.partitions)

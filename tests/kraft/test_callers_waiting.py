@@ -25,9 +25,9 @@ async def test_kr_6_a_cancel_that_the_cluster_took_before_its_sender_asked_is_an
 async def test_kr_6_a_move_that_the_cluster_took_while_its_round_went_on_is_answered_at_once() -> None:
     callers = CallersWaiting()
     callers.taken(NAME, START)
-    callers.moved_on(NAME, Phase.START)
+    callers.moved_on(NAME, START)
     assert await callers.answers({NAME: START}, 60) == {}
-    callers.moved_on(NAME, Phase.MOVING)
+    callers.moved_on(NAME, replace(START, phase=Phase.MOVING))
     assert isinstance((await callers.answers({NAME: replace(START, id=8)}, 0))[NAME], RequestTimedOut)
 
 
@@ -43,7 +43,7 @@ async def test_kr_6_all_who_ask_for_the_same_get_one_answer_and_who_is_replaced_
     await asyncio.sleep(0)
     cancels = asyncio.create_task(callers.answers({NAME: CANCEL}, 60))
     assert await replaced == {NAME: None}
-    callers.moved_on(NAME, Phase.RESTORE)
+    callers.moved_on(NAME, replace(START, phase=Phase.RESTORE))
     assert await cancels == {NAME: None}
 
 
@@ -59,3 +59,29 @@ async def test_kr_6_what_the_cluster_says_of_a_former_target_answers_nobody_who_
         assert not asked.done()
         callers.taken(NAME, later)
         assert await asked == {NAME: None}
+
+
+async def test_kr_6_a_former_move_that_goes_on_answers_nobody_who_asks_for_what_was_to_replace_it() -> None:
+    """The answer is the refusal that has given the former move back."""
+    callers, former = CallersWaiting(), replace(START, phase=Phase.MOVING)
+    later = MoveRecord(MoveTerms((4, 2)), (1, 2), 8, phase=Phase.START, replaces=former)
+    asked = asyncio.create_task(callers.answers({NAME: later}, 60))
+    await asyncio.sleep(0)
+    callers.moved_on(NAME, former)
+    refusal = InvalidReplicaAssignment("cordoned")
+    callers.refused({NAME: (later, refusal)})
+    assert await asked == {NAME: refusal}
+
+
+async def test_kr_6_an_answer_about_a_record_that_a_look_has_changed_is_one_about_what_was_asked_for() -> None:
+    later = MoveRecord(MoveTerms((4, 2)), (1, 2), 8, phase=Phase.START, replaces=replace(START, phase=Phase.MOVING))
+    for refusal in (None, InvalidReplicaAssignment("cordoned")):
+        callers = CallersWaiting()
+        asked = asyncio.create_task(callers.answers({NAME: later}, 60))
+        await asyncio.sleep(0)
+        sent = replace(later, replaces=None)
+        if refusal is None:
+            callers.taken(NAME, sent)
+        else:
+            callers.refused({NAME: (sent, refusal)})
+        assert await asked == {NAME: refusal}
