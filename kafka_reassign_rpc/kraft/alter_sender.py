@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client.client_errors import NotSent
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
 from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
-from kafka_reassign_rpc.core.phases.phases import Act
+from kafka_reassign_rpc.core.phases.phases import Act, is_sent_again
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
@@ -77,7 +77,11 @@ class AlterSender:
 
     def _report(self, loop: ControllerLoop, answered: Mapping[TopicPartition, AnsweredAct]) -> None:
         """The next acts are sent while the loop takes it in."""
-        errors = {name: (one.record, one.error) for name, one in answered.items() if one.error is not None}
+        errors = {
+            name: (one.record, one.error)
+            for name, one in answered.items()
+            if one.error is not None and not (one.act is Act.CANCEL and is_sent_again(one.record))
+        }
         durable = loop.submit(ActsAnswered(answered, self._refused_all))
         durable.add_done_callback(partial(self._reported, errors))
 

@@ -3,14 +3,26 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.core.events.config_news import config_changed
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.phases.decided_moves import as_started
 from kafka_reassign_rpc.core.phases.intent_view import IntentView
 from kafka_reassign_rpc.core.phases.kraft_refusals import no_restore
-from kafka_reassign_rpc.core.phases.phases import DELETED, LOOKS, Act, Step, after_done, after_refusal, next_step
+from kafka_reassign_rpc.core.phases.phases import (
+    DELETED,
+    LOOKS,
+    Act,
+    Outcome,
+    Step,
+    after_done,
+    after_refusal,
+    next_step,
+)
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.round.round_view import SettingTo
 from kafka_reassign_rpc.core.settings.server_settings import divided, telling
@@ -114,7 +126,7 @@ class ActsAnswered(Command[None]):
         for name, (record, act, error) in self._answered.items():
             known = view.get(*name)
             if known is not None and known.move == record:
-                step = Step(after_done(record, act)) if error is None else after_refusal(record, error)
+                step = Step(after_done(record, act)) if error is None else after_refusal(record, act, error)
                 if step != Step(record):
                     view.found(name, step, _as_it_is(known, record, step))
             yield
@@ -123,10 +135,11 @@ class ActsAnswered(Command[None]):
 
 def _as_it_is(shown: Partition, record: MoveRecord, step: Step) -> SeenPartition:
     """As far as it is known without a look: a target that was refused is shown no longer."""
-    is_taken_back = step.record is None and record.phase is Phase.START
-    return (
-        SeenPartition(record.original) if is_taken_back else SeenPartition(shown.replicas, shown.adding, shown.removing)
-    )
+    if step.outcome is Outcome.REFUSED and record.phase is Phase.START:
+        shown = replace(shown, replicas=record.original, adding=(), removing=())
+        if record.replaces is not None and record.replaces.phase is Phase.MOVING:
+            shown = as_started(shown, record.replaces)
+    return SeenPartition(shown.replicas, shown.adding, shown.removing)
 
 
 class ChangeSettings(Command[None]):

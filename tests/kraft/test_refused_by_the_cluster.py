@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import Phase
 from tests.core.phases.kraft_model import KRaftPartition
-from tests.kraft.test_term import NAME, Here, looked
+from tests.kraft.test_term import NAME, SELDOM, Here, looked
 from tests.tables import for_each
 from tests.waiting import eventually
 
@@ -52,3 +52,65 @@ async def test_kr_6_a_new_target_that_the_cluster_refuses_is_answered_so_and_the
         partition.catch_up()
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
     assert here.named(catalogue.MOVE_CANCELLED) == []
+
+
+async def test_kr_6_a_new_target_that_was_refused_is_not_shown_until_the_next_look() -> None:
+    here = Here()
+    async with here.term(pace=SELDOM) as loop:
+        assert await here.told(NAME, (3, 2)) is None
+        before_the_next_alter(here, cordoned)
+        assert isinstance(await here.told(NAME, (4, 2)), InvalidReplicaAssignment)
+        found = loop.cluster.get(*NAME)
+        assert found is not None
+        assert (found.target, found.adding, found.removing) == ((3, 2), (3,), (1,))
+
+
+NEVER_ENDS = SeenPartition((1, 2, 3), (2, 3), (2, 3))
+
+
+def leader_out_of_sync(partition: KRaftPartition) -> None:
+    partition.isr = (2,)
+
+
+@for_each("target, happens", [(None, leader_out_of_sync), ((1,), leader_out_of_sync), ((4, 1), cordoned)])
+async def test_kr_8_what_was_refused_over_a_move_of_others_without_an_end_is_not_sent_again_and_that_is_left_alone(
+    target: tuple[int, ...] | None, happens: Happens
+) -> None:
+    here = Here()
+    partition = here.cluster.partitions[NAME] = KRaftPartition(1)
+    partition.alter((2, 3))
+    partition.alter((1,))
+    partition.isr = (1, 2)
+    async with here.term() as loop:
+        await eventually(lambda: loop.cluster.moving == {"t": {0}})
+        before_the_next_alter(here, happens)
+        assert isinstance(await here.told(NAME, target), InvalidReplicaAssignment)
+        assert here.log.replayed().moves == {}
+        here.cluster.told.clear()
+        await looked(here)
+        assert loop.cluster.moving == {"t": {0}}
+        partition.isr = (1, 2)  # a cancel would go through by now
+        await looked(here)
+        assert (partition.at, here.cluster.told) == (NEVER_ENDS, {})
+    assert here.named(catalogue.MOVE_REFUSED) == [NAME]
+
+
+async def test_kr_6_a_move_of_its_own_without_an_end_is_sent_again_once_it_can_be_with_no_event_until_then() -> None:
+    """Somebody else's target met ours, and [1] was in flight to it by way of [2, 3] when ours came."""
+    here = Here()
+    partition = here.cluster.partitions[NAME] = KRaftPartition(1)
+    async with here.term() as loop:
+        assert await here.told(NAME, (1, 2)) is None
+        await looked(here)
+        partition.at, partition.isr = SeenPartition((1, 2, 3), (2, 3), (3,)), (3,)
+        await eventually(lambda: NAME in here.cluster.told and here.cluster.told[NAME] is None)
+        await looked(here)
+        written = len(here.log.records)
+        await looked(here)
+        assert (len(here.log.records), here.named(catalogue.MOVE_REFUSED)) == (written, [])
+        partition.isr = (1,)
+        await eventually(lambda: partition.at == SeenPartition((1, 2), (2,)))
+        partition.catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+        assert loop.cluster.moving == {}
+    assert here.named(catalogue.MOVE_CANCELLED) == here.named(catalogue.MOVE_REFUSED) == []

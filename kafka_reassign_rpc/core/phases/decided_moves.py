@@ -87,7 +87,7 @@ def adopted(partition: Partition) -> MoveRecord:
     """The record of a move in flight that others have started: of its original replicas only the present order is
     known.
     """
-    return MoveRecord(MoveTerms(partition.target), partition.origin, phase=Phase.MOVING)
+    return MoveRecord(MoveTerms(partition.target), partition.origin, phase=Phase.MOVING, adopted=True)
 
 
 def as_started(partition: Partition, record: MoveRecord) -> Partition:

@@ -288,16 +288,28 @@ def would_go_astray(seen: SeenPartition, target: Replicas) -> bool:
     return (not adds and not set(seen.adding) <= set(target)) or (bool(seen.removing) and not removes)
 
 
-def after_refusal(record: MoveRecord, error: KafkaError) -> Step:
+def is_sent_again(record: MoveRecord) -> bool:
+    """Whether its own move is what its target is to replace, since that never ends."""
+    return record.phase is Phase.START and record.replaces is not None and record.replaces.id == record.id
+
+
+def after_refusal(record: MoveRecord, act: Act, error: KafkaError) -> Step:
     """The cluster has refused the act of this record, and nothing has changed. A cancel that finds nothing in flight
-    may have had its effect before: the next look says how the move has ended."""
-    if isinstance(error, NoReassignmentInProgress):
+    may have had its effect before: the next look says how the move has ended. One that nobody has asked for is tried
+    again after each look."""
+    if isinstance(error, NoReassignmentInProgress) or (act is Act.CANCEL and is_sent_again(record)):
         return Step(record)
     reason = f"{error.name}: {error}"
     if record.phase is Phase.RESTORE:
         return Step(None, outcome=Outcome.CANCELLED, reason=f"the order of the replicas is not the original: {reason}")
-    goes_on = record.replaces
-    if record.phase is Phase.CANCEL:
-        phase = Phase.MOVING if record.replaces is None else Phase.START
-        goes_on = replace(record, phase=phase, cancelled_by=None)
-    return Step(goes_on, outcome=Outcome.REFUSED, reason=reason)
+    return Step(_goes_on(record), outcome=Outcome.REFUSED, reason=reason)
+
+
+def _goes_on(record: MoveRecord) -> MoveRecord | None:
+    """After a refusal. What others have started goes on without a record: whatever becomes of it is theirs."""
+    if record.phase is not Phase.CANCEL:
+        former = record.replaces
+        return None if former is None or (former.adopted and former.phase is Phase.MOVING) else former
+    if record.adopted:
+        return None
+    return replace(record, phase=Phase.MOVING if record.replaces is None else Phase.START, cancelled_by=None)

@@ -91,6 +91,7 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     phase         None in ZooKeeper mode, where a decided move depends on no other controller
     replaces      in START: the move in flight that gets this target
     cancelled_by  in CANCEL and RESTORE: who asked, None: the controller itself
+    adopted       others have started it at the cluster
     """
 
     terms: MoveTerms
@@ -102,6 +103,7 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     phase: Phase | None = None
     replaces: Optional["MoveRecord"] = None
     cancelled_by: Requester | None = None
+    adopted: bool = False
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

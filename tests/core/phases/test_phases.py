@@ -255,20 +255,37 @@ def test_kr_3_a_replica_that_is_both_added_and_removed_is_known_as_a_move_withou
 def test_kr_6_a_refused_act_changes_nothing_but_what_it_was_for() -> None:
     error = InvalidReplicaAssignment("no")
     reason = "INVALID_REPLICA_ASSIGNMENT: no"
-    assert after_refusal(ALONE, error) == Step(None, outcome=Outcome.REFUSED, reason=reason)
-    assert after_refusal(REPLACING, error) == Step(FORMER, outcome=Outcome.REFUSED, reason=reason)
+    assert after_refusal(ALONE, SEND, error) == Step(None, outcome=Outcome.REFUSED, reason=reason)
+    assert after_refusal(REPLACING, SEND, error) == Step(FORMER, outcome=Outcome.REFUSED, reason=reason)
     cancel = replace(ALONE, phase=Phase.CANCEL)
-    assert after_refusal(cancel, error) == Step(
+    assert after_refusal(cancel, CANCEL, error) == Step(
         replace(ALONE, phase=Phase.MOVING), outcome=Outcome.REFUSED, reason=reason
     )
     untold = replace(REPLACING, phase=Phase.CANCEL)
-    assert after_refusal(untold, error).record == REPLACING, "its target has yet to be sent"
-    assert after_refusal(replace(ALONE, phase=Phase.RESTORE), error).outcome is Outcome.CANCELLED
+    assert after_refusal(untold, CANCEL, error).record == REPLACING, "its target has yet to be sent"
+    assert after_refusal(replace(ALONE, phase=Phase.RESTORE), RESTORE, error).outcome is Outcome.CANCELLED
+
+
+def test_kr_8_a_refused_act_over_a_move_of_others_leaves_that_alone() -> None:
+    error = InvalidReplicaAssignment("no")
+    theirs = replace(ALONE, id=None, phase=Phase.MOVING, adopted=True)
+    cancel = replace(theirs, id=7, phase=Phase.CANCEL)
+    assert after_refusal(cancel, CANCEL, error).record is None
+    for act in (SEND, CANCEL):
+        assert after_refusal(replace(REPLACING, id=8, replaces=theirs), act, error).record is None
+    assert after_refusal(replace(REPLACING, id=8, replaces=cancel), SEND, error).record == cancel
+
+
+def test_kr_6_a_cancel_that_nobody_has_asked_for_is_tried_again_without_another_outcome() -> None:
+    own = replace(ALONE, id=7, phase=Phase.MOVING)
+    step = next_step(own, SeenPartition((3, 2, 4), (3, 4), (4,)), 1)
+    assert step.record is not None
+    assert (step.act, after_refusal(step.record, CANCEL, InvalidReplicaAssignment("no"))) == (CANCEL, Step(step.record))
 
 
 def test_kr_6_a_cancel_that_finds_nothing_in_flight_may_have_had_its_effect_before() -> None:
     cancel = replace(ALONE, phase=Phase.CANCEL)
-    assert after_refusal(cancel, NoReassignmentInProgress()) == Step(cancel)
+    assert after_refusal(cancel, CANCEL, NoReassignmentInProgress()) == Step(cancel)
 
 
 def test_kr_6_an_act_is_sent_at_once_only_where_the_decision_was_made_on_what_is_sure() -> None:

@@ -127,7 +127,7 @@ class World:
         self._begin_looks()
         error = self._arrives(record, act)
         if error is not None and record == self.record:
-            self._take(record, after_refusal(record, error), seen)
+            self._take(record, after_refusal(record, act, error), seen)
             self._shown = None
         elif error is None and record == self.record:
             self.record = after_done(record, act)
