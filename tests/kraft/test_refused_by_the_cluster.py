@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
+from kafka_reassign_rpc.core.phases.outcome_events import SOMEBODY_ELSE
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import Phase
 from tests.core.phases.kraft_model import KRaftPartition
@@ -114,3 +115,26 @@ async def test_kr_6_a_move_of_its_own_without_an_end_is_sent_again_once_it_can_b
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
         assert loop.cluster.moving == {}
     assert here.named(catalogue.MOVE_CANCELLED) == here.named(catalogue.MOVE_REFUSED) == []
+
+
+@for_each(
+    "target, cordons, left",
+    [((1, 2), {2}, (2, 1)), ((2,), {2}, (2, 1)), ((1, 2, 3, 4), {4}, (1, 2))],
+)
+async def test_kr_6_a_target_that_is_refused_after_the_cancel_before_it_ends_the_former_move_as_cancelled_by_its_sender(
+    target: tuple[int, ...], cordons: set[int], left: tuple[int, ...]
+) -> None:
+    """And the original order is back where the cluster takes it."""
+    here = Here()
+    async with here.term() as loop:
+        assert await here.told(NAME, (3, 2)) is None
+        await looked(here)
+        partition = here.cluster.partitions[NAME]
+        before_the_next_alter(here, lambda one: setattr(one, "cordoned", frozenset(cordons)))
+        answer = await here.told(NAME, target)
+        assert (answer is None) is (target == (1, 2)), "a cancel is all that the original replicas need"
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [NAME])
+        assert (partition.at, loop.cluster.moving) == (SeenPartition(left), {})
+    assert here.log.replayed().moves == {}
+    assert here.named(catalogue.MOVE_REFUSED) == [NAME]
+    assert SOMEBODY_ELSE.who not in {one.who for one in here.events}

@@ -168,9 +168,22 @@ def first_act(before: Partition, record: MoveRecord) -> Act:
 
 
 def after_done(record: MoveRecord, act: Act) -> MoveRecord:
-    """The cluster has taken the act. Of a move that replaces others a look says what these have left."""
-    is_taken = act is Act.SEND and record.phase is Phase.START and record.replaces is None
-    return replace(record, phase=Phase.MOVING) if is_taken else record
+    """The cluster has taken the act. Of a move that replaces others a look says what these have left; once they are
+    cancelled for it, none of them goes on, also if its target is refused then."""
+    if record.phase is not Phase.START:
+        return record
+    if act is Act.CANCEL and not is_sent_again(record):
+        return replace(record, replaces=_cancelled_for(record, record.replaces))
+    return replace(record, phase=Phase.MOVING) if act is Act.SEND and record.replaces is None else record
+
+
+def _cancelled_for(record: MoveRecord, former: MoveRecord | None) -> MoveRecord | None:
+    """`record`: what is to replace it."""
+    if former is None:
+        return None
+    if former.phase is Phase.MOVING:
+        former = replace(former, phase=Phase.CANCEL, cancelled_by=record.terms.by)
+    return replace(former, replaces=_cancelled_for(record, former.replaces))
 
 
 def next_step(
@@ -259,7 +272,7 @@ def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sigh
     if record.replaces is None or found is Sighting.AT_ORIGINAL:
         return replace(record, replaces=None)
     former = next((one for one in former_moves(record) if one.terms.target == seen.target), record.replaces)
-    phase = Phase.RESTORE if former.phase is Phase.RESTORE else Phase.MOVING
+    phase = Phase.MOVING if former.phase is Phase.START else former.phase
     if found in IN_FLIGHT:
         record = _from_what_was_reached(record, seen)
     return replace(record, replaces=replace(former, phase=phase, replaces=None))
@@ -309,7 +322,8 @@ def _goes_on(record: MoveRecord) -> MoveRecord | None:
     """After a refusal. What others have started goes on without a record: whatever becomes of it is theirs."""
     if record.phase is not Phase.CANCEL:
         former = record.replaces
-        return None if former is None or (former.adopted and former.phase is Phase.MOVING) else former
+        is_nothing = former is None or is_sent_again(record) or (former.adopted and former.phase is Phase.MOVING)
+        return None if is_nothing else former
     if record.adopted:
         return None
     return replace(record, phase=Phase.MOVING if record.replaces is None else Phase.START, cancelled_by=None)

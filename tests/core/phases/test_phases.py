@@ -22,12 +22,12 @@ from kafka_reassign_rpc.core.phases.phases import (
     next_step,
     would_go_astray,
 )
-from kafka_reassign_rpc.core.phases.sightings import SeenPartition, Sighting
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, Sighting, former_moves
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
 from tests.tables import for_each
 
 ALONE = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START)
-FORMER = MoveRecord(MoveTerms((4, 2)), (1, 2), phase=Phase.MOVING)
+FORMER = MoveRecord(MoveTerms((4, 2)), (1, 2), 6, phase=Phase.MOVING)
 REPLACING = replace(ALONE, replaces=FORMER, retained=(4,))
 REORDERED = replace(ALONE, replaces=replace(FORMER, terms=MoveTerms((2, 1))))
 
@@ -303,6 +303,8 @@ def test_kr_6_an_act_is_sent_at_once_only_where_the_decision_was_made_on_what_is
 def test_kr_6_a_target_that_the_cluster_has_taken_needs_no_look_unless_it_replaces_another() -> None:
     assert after_done(ALONE, SEND) == replace(ALONE, phase=Phase.MOVING)
     assert after_done(REPLACING, SEND) == REPLACING, "a look says what the other one has left"
-    assert after_done(REPLACING, CANCEL) == REPLACING, "its target comes next"
+    unsent = replace(REPLACING, id=8, terms=MoveTerms((2, 1)), replaces=replace(ALONE, id=7, replaces=FORMER))
+    cancelled_first = after_done(unsent, CANCEL)
+    assert [one.phase for one in former_moves(cancelled_first)] == [Phase.START, Phase.CANCEL], "not in flight any more"
     cancel = replace(ALONE, phase=Phase.CANCEL)
     assert after_done(cancel, CANCEL) == cancel, "a look says what has become of it"
