@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.controller.commands import queue_repairs_command
 from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
@@ -403,6 +404,30 @@ async def test_kr_10_a_move_that_others_have_just_cancelled_is_repaired_once_loo
         await here.pass_by(MINUTE)
         await eventually(lambda: partition.at.is_moving)
         assert sorted(partition.at.target) == [1, 3, 4]
+
+
+async def test_46_2_a_repair_by_hand_names_the_partition_whose_move_has_ended_nobody_is_sure_how(
+    here: Hurt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, ctx = MovesService(), RequestContext(0, 0, 1, "ops")
+    partition = here.cluster.partitions[NAME] = KRaftPartition(1, 2, 3)
+    async with here.term() as loop:
+        service.begin(here.begun, lambda: 1.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(phases, "LOOKS_AT_OTHERS", 1_000_000)
+            await here.answers([NAME], (2, 4))
+            await eventually(lambda: partition.at.is_moving)
+            here.kill(2)
+            await eventually(lambda: loop.cluster.failed != {})
+            partition.alter(None)
+            await looked(here)
+            found = await service.heal(2, ctx, dry_run=False)
+        assert found.left_out == {NAME: queue_repairs_command.ENDS_UNSEEN}
+        assert {one.partition for one in found.moves} == {OTHER, THIRD}
+        assert loop.cluster.failed.keys() == {2}
+        await eventually(lambda: here.named(catalogue.MOVE_CANCELLED) == [NAME])
+        found = await service.heal(2, ctx, dry_run=False)
+        assert ([one.partition for one in found.moves], found.left_out) == ([NAME], {})
 
 
 def test_kr_10_a_replica_that_an_old_answer_shows_after_its_repair_is_not_lost_again() -> None:

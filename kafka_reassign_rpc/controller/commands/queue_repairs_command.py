@@ -30,6 +30,9 @@ from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 
+ENDS_UNSEEN = "how its move has ended is not sure yet: ask again"
+HAS_CHANGED = "its replicas or waiting moves have changed since the repair was planned: ask again"
+
 
 class PreparedRepair(NamedTuple):
     """`plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered.
@@ -141,18 +144,18 @@ class QueueRepairs(Command[QueuedRepair]):
         for move in self._prepared.plan.moves:
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
-            if (
-                partition is not None
-                and not repair_targets.ends_unseen(partition)
-                and _lost(cluster, partition, move, gone)
-            ):
+            if partition is not None and _lost(cluster, partition, move, gone):
                 queued = queue_admission.find(work.view, name)
                 joined = queued is not None and (queued.terms.route, queued.terms.target) == (HEAL, move.target)
                 wanted = repair_targets.wanted_replicas(cluster, partition, queued)
-                if joined or (wanted == move.original and self._is_as_planned(work, name, move.target, queued)):
+                if repair_targets.ends_unseen(partition):
+                    self._refused.append(LeftOut(*name, move.original, ENDS_UNSEEN))
+                elif joined or (wanted == move.original and self._is_as_planned(work, name, move.target, queued)):
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
                     turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
+                else:
+                    self._refused.append(LeftOut(*name, move.original, HAS_CHANGED))
             yield
 
     def _is_as_planned(
