@@ -109,7 +109,7 @@ class ClusterPoller:
                 log.warning("a request is answered by what was seen before: %s", reason)
                 return
             seen = await _seen_of(look, names, loop.cluster, self._intents)
-            await loop.submit(LookSeen([replace(seen, outdated=self._sightings.outdated)], {}))
+            self.noticed(await loop.submit(LookSeen([replace(seen, outdated=self._sightings.outdated)], {})))
 
     async def look_again(self, loop: ControllerLoop, names: Collection[TopicPartition]) -> None:
         """At partitions of which the cluster has taken a change: its sender is not shown what was before it. What that
@@ -118,7 +118,7 @@ class ClusterPoller:
         try:
             look = await self._cluster.look({name.topic for name in names})
             seen = await _seen_of(look, names, loop.cluster, self._intents)
-            await loop.submit(LookSeen([replace(seen, outdated=self._sightings.being_changed)], {}))
+            self.noticed(await loop.submit(LookSeen([replace(seen, outdated=self._sightings.being_changed)], {})))
         except (LookFailed, KafkaError) as reason:
             log.warning("what was cancelled is shown as it was until the next look: %s", reason)
 

@@ -277,6 +277,17 @@ async def test_dh_2_a_repair_gives_no_replica_to_a_cordoned_broker_and_what_othe
     assert (broken.broker, broken.reason) == (4, "t-3")
 
 
+async def test_dh_2_what_a_request_is_the_first_to_show_on_a_cordoned_broker_is_an_event_too(here: Hurt) -> None:
+    new = TopicPartition("t", 3)
+    async with here.term(pace=SELDOM) as loop:
+        await loop.submit(ChangeSettings(lambda _: {CORDONED_BROKERS: "4"}, ALICE))
+        here.cluster.partitions[new] = KRaftPartition(4, 1)
+        assert await here.asked_by_api(new, (1, 2)) is None
+        await eventually(lambda: catalogue.CORDON_BROKEN in [one.event for one in here.events])
+    [broken] = [one for one in here.events if one.event == catalogue.CORDON_BROKEN]
+    assert (broken.broker, broken.reason) == (4, "t-3")
+
+
 async def test_dh_3_replicas_that_are_offline_on_a_live_broker_are_repaired_like_those_of_a_lost_one(
     here: Hurt,
 ) -> None:
