@@ -7,7 +7,7 @@ moves, which others wait for, has to be seen, too.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -99,7 +99,7 @@ class ClusterPoller:
         they may be newer than the last look, and than what the broker knows that is asked first. Raises KafkaError.
         """
         for pause in (0.0, AGAIN_S):
-            names = _unknown(loop.cluster, request)
+            names = await in_turns(_unknown(loop.cluster, request))
             if not names:
                 return
             await asyncio.sleep(pause)
@@ -202,7 +202,10 @@ class ClusterPoller:
 
 async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
     """Also topics that no look of this term has shown."""
-    found, pace = dict.fromkeys(Known(name.topic, intents.ids.get(name.topic, "")) for name in intents.moves), Pace()
+    found, pace = dict[Known, None](), Pace()
+    for name in list(intents.moves):
+        found[Known(name.topic, intents.ids.get(name.topic, ""))] = None
+        await pace.rest()
     for topic in list(cluster.topics.values()):
         found[Known(topic.name, _id_of(topic))] = None
         await pace.rest()
@@ -224,9 +227,16 @@ async def _records(
     return records
 
 
-def _unknown(cluster: Cluster, request: AlterReassignments) -> set[TopicPartition]:
-    asked = ((TopicPartition(topic, index), what) for topic, items in request.topics for index, what in items)
-    return {name for name, what in asked if not _is_known(cluster, name, what)}
+def _unknown(cluster: Cluster, request: AlterReassignments) -> Generator[None, None, set[TopicPartition]]:
+    """Yields after each partition."""
+    found = set()
+    for topic, items in request.topics:
+        for index, what in items:
+            name = TopicPartition(topic, index)
+            if not _is_known(cluster, name, what):
+                found.add(name)
+            yield
+    return found
 
 
 def _is_known(cluster: Cluster, name: TopicPartition, asked: MoveTerms | CancelMove) -> bool:
@@ -244,7 +254,11 @@ async def _seen_of(look: Look, names: Collection[TopicPartition], cluster: Clust
         if known is None:
             shown[topic] = seen
         elif known.created == seen.number:
-            asked = {index: one for index, one in seen.partitions.items() if TopicPartition(topic, index) in names}
+            asked = {}
+            for index, one in seen.partitions.items():
+                if TopicPartition(topic, index) in names:
+                    asked[index] = one
+                await pace.rest()
             shown[topic] = seen._replace(partitions=asked)
         await pace.rest()
     return TopicsSeen(shown, records=await _records(intents, shown, cluster), unsure=_not_shown(look, cluster))

@@ -10,9 +10,10 @@ from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
-from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome
 from kafka_reassign_rpc.support.slices import pieces
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, MemoryCluster
-from tests.kraft.test_term import Here, looked
+from tests.kraft.test_term import SELDOM, Here, looked
 from tests.longest_turn import longest_turn
 
 MANY, HELD_S = 9_000, 0.03
@@ -76,3 +77,17 @@ async def test_kr_6_thousands_of_moves_in_one_round_hold_nobody_up() -> None:
         assert not any(error for *_, error in told.result())
         assert longest.seconds < HELD_S, NOBODY_WAITS
     await recorder.close()
+
+
+async def test_kr_6_to_find_out_whether_a_hundred_thousand_partitions_of_a_request_are_known_holds_nobody_up() -> None:
+    topics, partitions, here = [f"t-{index}" for index in range(100)], range(1_000), Here()
+    async with here.term(pace=SELDOM) as loop:
+        for topic in topics:
+            put_topic(loop.cluster, topic, None, {index: Partition((1, 2)) for index in partitions}, version=0)
+        asked = AlterReassignments([(topic, [(index, MoveTerms((3, 2))) for index in partitions]) for topic in topics])
+        before = here.cluster.looks
+        with longest_turn() as longest:
+            await asyncio.sleep(0)  # this turn is measured from here on
+            await here.begun.looked_for(asked)
+        assert here.cluster.looks == before, "all are known"
+    assert longest.seconds < HELD_S, NOBODY_WAITS
