@@ -91,7 +91,7 @@ class ClusterPoller:
                         await self._wake.wait()
                     await asyncio.sleep(self._pace.moving)
             with suppress(TimeoutError):  # of what it is being told, a look says nothing, and would be in the way
-                async with asyncio.timeout(self._pace.at_rest - self._pace.moving):
+                async with asyncio.timeout(self._pace.moving):  # others wait for looks, and acts may overlap
                     await self._sightings.all_answered.wait()
 
     async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:

@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from types import SimpleNamespace
+
+import pytest
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft import cluster_poller
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
 from tests.kraft.memory_cluster import MemoryCluster
@@ -30,15 +34,23 @@ async def _looks_later(cluster: MemoryCluster) -> int:
     return cluster.looks
 
 
-@for_each("at_rest_s", [60.0, 0.0])
-async def test_kr_6_the_cluster_is_not_looked_at_while_it_is_told_unless_it_takes_too_long(at_rest_s: float) -> None:
+async def _at_once(_seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
+@for_each("pace, waits", [(LookPace(60.0, 60.0), True), (LookPace(0.0, 60.0), False)])
+async def test_kr_6_a_look_waits_while_the_cluster_is_told_for_as_long_as_between_two_looks_at_what_moves(
+    pace: LookPace, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However seldom looks are at rest: acts may overlap, and others wait for looks."""
+    monkeypatch.setattr(cluster_poller, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": _at_once}))
     here = Here()
     cluster = here.cluster = Slow(here.cluster.partitions, here.cluster.brokers)
     cluster.goes_on = asyncio.Event()
-    async with here.term(pace=LookPace(0.0, at_rest_s)):
+    async with here.term(pace=pace):
         await here.ask(NAME, (3, 2))
         before = await _looks_later(cluster)  # the one that was under way is over by then
-        assert (await _looks_later(cluster) > before) is (at_rest_s == 0.0)
+        assert (await _looks_later(cluster) > before) is not waits
         cluster.goes_on.set()
         before = cluster.looks
         await eventually(lambda: cluster.looks > before)
