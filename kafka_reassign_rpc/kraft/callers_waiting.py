@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import (
     KafkaError,
     NoReassignmentInProgress,
+    NotController,
     ReassignmentInProgress,
     RequestTimedOut,
     UnknownTopicOrPartition,
@@ -61,11 +62,13 @@ class CallersWaiting:
         self._waiting: dict[TopicPartition, _Waiting] = {}
         self._taken: dict[TopicPartition, MoveRecord] = {}
         """What the cluster has taken, until the records show it: of a cancel once looks have seen the end."""
+        self._is_term_over = False
 
     async def answers(
         self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
     ) -> Mapping[TopicPartition, KafkaError | None]:
-        """`moves`: as they have just become durable."""
+        """`moves`: as they have just become durable. Raises NotController once the term is over: another server answers
+        who asks again, as for a request that was not durable by then."""
         asked = _Asked()
         for name, record in moves.items():  # at once: an answer that comes in between would not be heard
             if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
@@ -76,10 +79,14 @@ class CallersWaiting:
                 known = self._waiting[name] = _Waiting([], record)
             known.asked.append(asked)
             asked.left.add(name)
+        if self._is_term_over:
+            self.all_answered(NotController())
         if asked.left:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await asked.all_answered.wait()
+        if any(isinstance(error, NotController) for error in asked.answers.values()):
+            raise NotController
         return asked.answers | dict.fromkeys(asked.left, RequestTimedOut(NOT_YET.format(seconds)))
 
     def taken(self, name: TopicPartition, record: MoveRecord) -> None:
@@ -98,6 +105,10 @@ class CallersWaiting:
         """Not what has come in its place: the cluster has not been asked for that yet."""
         known = self._waiting.get(name)
         return known is not None and known.asks_for(record)
+
+    def term_is_over(self) -> None:
+        self._is_term_over = True
+        self.all_answered(NotController())
 
     def all_answered(self, error: KafkaError) -> None:
         for name in list(self._waiting):

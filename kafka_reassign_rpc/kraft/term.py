@@ -80,7 +80,7 @@ class KRaftTerm:
             why = str(reason)
         finally:
             await self._tasks.stop()
-            self._sender.callers.all_answered(NotController())
+            self._sender.callers.term_is_over()
         return why
 
     async def _loaded(self) -> Cluster:

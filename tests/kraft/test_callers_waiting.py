@@ -2,9 +2,15 @@
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, NoReassignmentInProgress, RequestTimedOut
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidReplicaAssignment,
+    NoReassignmentInProgress,
+    NotController,
+    RequestTimedOut,
+)
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.callers_waiting import CallersWaiting
@@ -85,3 +91,19 @@ async def test_kr_6_an_answer_about_a_record_that_a_look_has_changed_is_one_abou
         else:
             callers.refused({NAME: (sent, refusal)})
         assert await asked == {NAME: refusal}
+
+
+async def test_kr_6_at_the_end_of_a_term_the_whole_request_fails_also_one_whose_sender_comes_late() -> None:
+    """Clients ask the next server only then: NOT_CONTROLLER of a partition ends their request."""
+    callers, other = CallersWaiting(), TopicPartition("t", 1)
+    asked = asyncio.create_task(callers.answers({NAME: START, other: START}, 60))
+    told = asyncio.create_task(callers.answers({other: START}, 60))
+    await asyncio.sleep(0)
+    callers.taken(other, START)
+    callers.term_is_over()
+    with pytest.raises(NotController):
+        await asked
+    assert await told == {other: None}
+    with pytest.raises(NotController):
+        await callers.answers({NAME: START}, 60)
+    assert await callers.answers({NAME: replace(START, phase=Phase.MOVING)}, 60) == {}
