@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester, by_topic_znode
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_topic_znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import Fact
 
@@ -97,7 +97,7 @@ class Round:
         return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
 
     def start_queued_moves(self) -> Iterator[None]:
-        asked_by, self.view.by = self.view.by, BY_QUEUE
+        asked_by, self.view.by = self.view.by, self.view.queue_is
         yield from self.count_moves_in_flight()
         yield from queue_admission.start_waiting_moves(self.view, self.in_flight, self.refused)
         self.view.by = asked_by

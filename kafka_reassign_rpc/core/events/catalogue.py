@@ -111,9 +111,9 @@ EVENT_FIELDS = {
     "partition": "the partition's number; without it the event is about the whole topic",
     "id": "id of the move: the czxid of `/admin/reassignments/TOPIC/PARTITION`; unique for that partition",
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
-    "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, `queue` for"
-    " what the queue itself does, or `controller`; a principal or client id that is not one plain word is in quotes,"
-    " with escapes as in JSON",
+    "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, `queue` (in"
+    " front of KRaft: what the queue itself starts), or `controller`; a principal or client id that is not one plain"
+    " word is in quotes, with escapes as in JSON",
     "requested_by": "who had asked for the move that `who` has ended or changed, if that was another",
     "principal": "the principal of the client that asked",
     "client_id": "the client id of the client that asked, if it sends one: it may be anything",

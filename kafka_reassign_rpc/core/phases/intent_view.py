@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import Replicas
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 UNSEEN = "No broker shows this topic for now: ask again."
@@ -37,6 +38,9 @@ class IntentView(RoundView):
     lost     moves of partitions that are gone
     ended    how moves have ended, as looks and the answers of the cluster say
     """
+
+    queue_is = Requester("queue")
+    """No znode holds it."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -136,7 +136,10 @@ class RoundView:
     gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
     leaving       by broker in controlled shutdown: the partitions that it has followed, whose replicas stop
     settings      those of all servers that change, where rounds decide about them (in front of KRaft)
+    queue_is      who asks for what the queue itself starts
     """
+
+    queue_is = BY_QUEUE
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
         self.cluster = cluster

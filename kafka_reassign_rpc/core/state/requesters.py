@@ -1,4 +1,4 @@
-"""Who asked for a decision: a client, a znode, the queue or the controller itself.
+"""Who asked for a decision: a client, a znode or the controller itself.
 
 Clients choose their ids and names, so `who`, the text for people, quotes all but plain words: `User:alice as "root from
 10.0.0.9" from 10.0.0.7`. Programs use the fields.
@@ -43,8 +43,7 @@ def znode(path: str) -> Requester:
 
 BY_BATCH = znode("/admin/reassign_partitions")
 BY_CANCEL = znode("/admin/cancel_reassignment_in_progress")
-BY_QUEUE = Requester("queue")
-"""In front of KRaft as well, where no znode holds it."""
+BY_QUEUE = znode("/admin/reassign_partitions_queue")
 BY_REQUESTS = znode("/admin/reassignment_requests")
 
 _OF_ROUTES = {"batch": BY_BATCH, "queue": BY_QUEUE, "request": BY_REQUESTS, "heal": CONTROLLER}
