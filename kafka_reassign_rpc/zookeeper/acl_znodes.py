@@ -191,8 +191,11 @@ class AclStore:
         self._zk = zk
 
     async def create_paths(self) -> None:
-        for path in paths():
-            await self._zk.ensure_path(path)
+        """Writes nothing where all are there: that is so after nearly every connection."""
+        needed = paths()
+        for path, stat in zip(needed, await asyncio.gather(*map(self._zk.exists, needed)), strict=True):
+            if stat is None:
+                await self._zk.ensure_path(path)
 
     async def read_all(self) -> AsyncIterator[Read]:
         """As in Kafka, without resource types that Kafka does not know."""
