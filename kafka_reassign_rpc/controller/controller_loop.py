@@ -192,7 +192,8 @@ class ControllerLoop:
                 self._changed |= found.changed
                 self._was_reloaded = True
                 await Pace().through(self._topics_vanished(found.gone))
-                self._late_notes += decided_events.durable_notes(work.view.notes, self.cluster)
+                if work.view.may_be_written:
+                    self._late_notes += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_leases.everything()
             else:
                 self._was_reloaded, self._changed, self._durable_brokers = False, set(), self.cluster.brokers

@@ -72,7 +72,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self, work: Round, rules: _Rules, name: TopicPartition, asked: MoveTerms | CancelMove
     ) -> KafkaError | None:
         wanted = self._wanted.get(name)
-        if wanted is not None:
+        if wanted is not None and work.view.may_be_written:
             current = work.view.get(*name)
             if current is not None and not reassigned(current, wanted):
                 return self._withdraw_others(work, name, None)

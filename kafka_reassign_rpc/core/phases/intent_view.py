@@ -41,6 +41,8 @@ class IntentView(RoundView):
 
     queue_is = Requester("queue")
     """No znode holds it."""
+    may_be_written = False
+    """A look comes first, and what has no answer then is repeated until it has one."""
 
     def __init__(
         self,

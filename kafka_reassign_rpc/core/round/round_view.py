@@ -140,6 +140,8 @@ class RoundView:
     """
 
     queue_is = BY_QUEUE
+    may_be_written = True
+    """Whether the store may have carried out a round that it has decided again: the answer was lost."""
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
         self.cluster = cluster

@@ -1,0 +1,60 @@
+"""kr-6: a request is decided once more, since a look shows something else than what was known."""
+
+from collections.abc import Collection
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.state.partition import Phase
+from kafka_reassign_rpc.kraft import kraft_store
+from kafka_reassign_rpc.kraft.ports import Look
+from tests.kraft.memory_cluster import MemoryCluster
+from tests.kraft.test_term import NAME, OTHER, SELDOM, Here
+from tests.waiting import eventually
+
+
+class Lagging(MemoryCluster):
+    """A broker shows these `replicas` of NAME; that nothing moves there, the controller says."""
+
+    replicas: tuple[int, ...] = ()
+
+    async def look(self, topics: Collection[str] | None = None) -> Look:
+        found = await super().look(topics)
+        if self.replicas and (looked := found.topics.get(NAME.topic)):
+            info = replace(looked.partitions[NAME.partition], replicas=self.replicas)
+            shown = looked._replace(partitions={**looked.partitions, NAME.partition: info})
+            found = found._replace(topics={**found.topics, NAME.topic: shown})
+        return found
+
+
+async def test_kr_6_a_cancel_of_a_move_that_has_ended_is_not_acknowledged_because_former_replicas_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kraft_store, "AGAIN_S", 0.0)
+    here = Here()
+    cluster = here.cluster = Lagging(here.cluster.partitions, here.cluster.brokers)
+    async with here.term(pace=SELDOM):
+        assert await here.told(NAME, (3, 2)) is None
+        await eventually(lambda: here.log.replayed().moves[NAME].phase is Phase.MOVING)
+        cluster.partitions[NAME].catch_up()
+        cluster.replicas = (1, 2)
+        [error] = (await here.answers([NAME], None)).values()
+        assert isinstance(error, NoReassignmentInProgress)
+    cluster.replicas = ()
+    async with here.term():
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+    assert cluster.partitions[NAME].at == SeenPartition((3, 2))
+
+
+async def test_kr_6_a_target_that_others_have_given_a_moment_before_is_not_reported_as_a_start_of_ours() -> None:
+    here = Here()
+    async with here.term(pace=SELDOM):
+        assert here.cluster.partitions[NAME].alter((3, 2)) is None
+        assert await here.answers([NAME], (3, 2)) == {NAME: None}
+        assert here.log.replayed().moves == {}
+        await here.ask(OTHER, (1, 2))
+        await eventually(lambda: here.named(catalogue.MOVE_STARTED))
+    assert here.named(catalogue.MOVE_STARTED) == [OTHER]
