@@ -1,14 +1,17 @@
 """kr-6: a request is decided once more, since a look shows something else than what was known."""
 
 from collections.abc import Collection
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
-from kafka_reassign_rpc.core.state.partition import Phase
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Phase
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.ports import Look
 from tests.kraft.memory_cluster import MemoryCluster
@@ -58,3 +61,20 @@ async def test_kr_6_a_target_that_others_have_given_a_moment_before_is_not_repor
         await here.ask(OTHER, (1, 2))
         await eventually(lambda: here.named(catalogue.MOVE_STARTED))
     assert here.named(catalogue.MOVE_STARTED) == [OTHER]
+
+
+async def test_kr_6_a_cancel_is_not_acknowledged_for_what_another_request_was_refused_in_the_end() -> None:
+    here = Here()
+    async with here.term(pace=SELDOM) as loop:
+        here.cluster.ids["t"] = UUID(int=9 << 65)
+        asked = [(MoveTerms((4, 2)), NAME, True), (CancelMove(), NAME, False), (MoveTerms((4, 2)), OTHER, False)]
+        requests = [
+            AlterReassignments([(name.topic, [(name.partition, what)])], queue=queue) for what, name, queue in asked
+        ]
+        answers = [loop.submit(AlterReassignmentsCommand(one)) for one in requests]  # decided in one round
+        errors = [error for one in answers for (*_, error) in await one]
+    assert [type(error) for error in errors] == [
+        UnknownTopicOrPartition,
+        NoReassignmentInProgress,
+        UnknownTopicOrPartition,
+    ]

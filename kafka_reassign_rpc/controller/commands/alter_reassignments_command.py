@@ -47,6 +47,9 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()
+        if not work.view.may_be_written:
+            self._wanted.clear()
+            self._withdrawn.clear()
         cluster = work.view.cluster
         rules = _Rules(
             None if self._request.queue else restrictions.reassignments_disabled(cluster),
@@ -72,7 +75,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self, work: Round, rules: _Rules, name: TopicPartition, asked: MoveTerms | CancelMove
     ) -> KafkaError | None:
         wanted = self._wanted.get(name)
-        if wanted is not None and work.view.may_be_written:
+        if wanted is not None:
             current = work.view.get(*name)
             if current is not None and not reassigned(current, wanted):
                 return self._withdraw_others(work, name, None)
