@@ -31,6 +31,9 @@ class Lost:
     begin: float = NEVER
     end: float = NEVER
 
+    def is_away(self, at: float) -> bool:
+        return self.begin <= at + CLOCK_S and at <= self.end + CLOCK_S
+
     def may_be_repaired(self, at: float) -> bool:
         return self.begin + self.limit_s <= at + CLOCK_S and at <= self.end + CLOCK_S
 
@@ -134,8 +137,9 @@ class _Rules:
 
 def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
     """No move begins while reassignments are disabled, outside of windows or while it is held. A repair is one of a
-    broker that is away for longer than the limit, with as many replicas and all others kept, and none begins while the
-    brake holds. A move that gets another target has begun before, and so has one of others that a client cancels."""
+    broker that is away for longer than the limit, with as many replicas and all others kept (of those before a move in
+    flight to a broker that is away), and none begins while the brake holds. A move that gets another target has begun
+    before, and so has one of others that a client cancels."""
     rules = _Rules()
     for offset, record in rounds:
         at = record.at / 1000
@@ -179,6 +183,9 @@ def _of_repair(
     if not brokers:
         yield f"{what} replaces no broker: {terms.reason}"
     if is_adopted or origin is None:
+        return
+    unreached = {one.broker for one in lost if one.is_away(at) and one.broker in origin} - brokers
+    if unreached:  # a move in flight to an absent broker mends nothing: it led from what was before that
         return
     if not (len(origin) == len(terms.target) and set(origin) - brokers <= set(terms.target)):
         yield f"{what} leads from {list(origin)} to {list(terms.target)}"
