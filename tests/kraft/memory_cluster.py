@@ -157,10 +157,11 @@ class Written(NamedTuple):
 
 
 class MemoryLog:
-    """What is durable, for all servers."""
+    """What is durable, for all servers. `history`: also what a snapshot stands for by now."""
 
     def __init__(self) -> None:
         self.records: list[Written] = []
+        self.history: list[Written] = []
         self.end = 0
         self.epoch = 0
 
@@ -206,7 +207,9 @@ class LogWriter:
         cut(Kind.COMMIT, payloads, MAX_MESSAGE_BYTES)  # refuses what the state log refuses
         offset = self.log.end + 1
         self.log.end += len(payloads)
-        self.log.records += [Written(offset, one) for one in payloads]
+        written = [Written(offset, one) for one in payloads]
+        self.log.records += written
+        self.log.history += written
         self.loses = None if not self.loses else self.loses - 1
         if self.lives is not None:
             self.lives -= 1

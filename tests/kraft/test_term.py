@@ -70,12 +70,13 @@ class Here:
         self.loop: ControllerLoop
         self.begun: MovesTerm
         self.writer: LogWriter
+        self.writes: Callable[[MemoryLog], LogWriter] = LogWriter
 
     @asynccontextmanager
     async def term(
         self, caps: InFlightCaps | None = None, pace: LookPace = QUICK, healing: HealingSettings | None = None
     ) -> AsyncIterator[ControllerLoop]:
-        self.writer = writer = LogWriter(self.log)
+        self.writer = writer = self.writes(self.log)
         settings = ReassignmentSettings(caps=caps or InFlightCaps(), healing=healing or HealingSettings())
         claimed = Claimed(writer, self.log.replayed(), writer.epoch)
         record = (lambda _: None) if self.loses_events else self.record
