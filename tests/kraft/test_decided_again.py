@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Phase
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.ports import Look
 from tests.kraft.memory_cluster import MemoryCluster
@@ -67,6 +68,7 @@ async def test_kr_6_a_cancel_is_not_acknowledged_for_what_another_request_was_re
     here = Here()
     async with here.term(pace=SELDOM) as loop:
         here.cluster.ids["t"] = UUID(int=9 << 65)
+        asked: list[tuple[MoveTerms | CancelMove, TopicPartition, bool]]
         asked = [(MoveTerms((4, 2)), NAME, True), (CancelMove(), NAME, False), (MoveTerms((4, 2)), OTHER, False)]
         requests = [
             AlterReassignments([(name.topic, [(name.partition, what)])], queue=queue) for what, name, queue in asked
