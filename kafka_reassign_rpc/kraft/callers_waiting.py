@@ -52,9 +52,7 @@ class _Waiting(NamedTuple):
         return _is_cancel(self.record)
 
     def asks_for(self, record: MoveRecord) -> bool:
-        """Looks, and answers of the cluster, change a record before all is sent that it needs."""
-        mine = self.record
-        return (mine.id, mine.terms.target, self.is_cancel) == (record.id, record.terms.target, _is_cancel(record))
+        return _asked(self.record) == _asked(record)
 
 
 class CallersWaiting:
@@ -71,7 +69,9 @@ class CallersWaiting:
         who asks again, as for a request that was not durable by then."""
         asked = _Asked()
         for name, record in moves.items():  # at once: an answer that comes in between would not be heard
-            if record.phase not in (Phase.START, Phase.CANCEL) or self._taken.get(name) == record:
+            taken = self._taken.get(name)
+            is_taken = taken is not None and _asked(taken) == _asked(record)
+            if is_taken or record.phase not in (Phase.START, Phase.CANCEL):
                 continue
             known = self._waiting.get(name)
             if known is None or not known.asks_for(record):
@@ -143,6 +143,11 @@ class CallersWaiting:
 
 def _is_cancel(record: MoveRecord) -> bool:
     return record.phase in (Phase.CANCEL, Phase.RESTORE)
+
+
+def _asked(record: MoveRecord) -> object:
+    """What stays of a record while looks, and answers of the cluster, change it before all is sent that it needs."""
+    return record.id, record.terms.target, _is_cancel(record)
 
 
 _ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED, catalogue.MOVE_GONE)

@@ -91,6 +91,9 @@ async def test_kr_6_an_answer_about_a_record_that_a_look_has_changed_is_one_abou
         else:
             callers.refused({NAME: (sent, refusal)})
         assert await asked == {NAME: refusal}
+    callers = CallersWaiting()
+    callers.taken(NAME, later)
+    assert await callers.answers({NAME: replace(later, replaces=replace(START, phase=Phase.CANCEL))}, 0) == {}
 
 
 async def test_kr_6_at_the_end_of_a_term_the_whole_request_fails_also_one_whose_sender_comes_late() -> None:
