@@ -26,10 +26,11 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 NOT_YET = "It is durable, and goes on: the cluster has not said within {:g} s whether it takes it."
 
 
-class _Asked:
-    """A request: what it has asked for that has no answer yet, and the answers."""
+class Asked:
+    """A request: what it has asked for, what of that has no answer yet, and the answers."""
 
     def __init__(self) -> None:
+        self.moves: dict[TopicPartition, MoveRecord] = {}
         self.left: set[TopicPartition] = set()
         self.answers: dict[TopicPartition, KafkaError | None] = {}
         self.all_answered = asyncio.Event()
@@ -44,7 +45,7 @@ class _Asked:
 class _Waiting(NamedTuple):
     """`record`: what they have asked for."""
 
-    asked: list[_Asked]
+    asked: list[Asked]
     record: MoveRecord
 
     @property
@@ -62,13 +63,11 @@ class CallersWaiting:
         """What the cluster has taken, until the records show it: of a cancel once looks have seen the end."""
         self._is_term_over = False
 
-    async def answers(
-        self, moves: Mapping[TopicPartition, MoveRecord], seconds: float
-    ) -> Mapping[TopicPartition, KafkaError | None]:
-        """`moves`: as they have just become durable. Raises NotController once the term is over: another server answers
-        who asks again, as for a request that was not durable by then."""
-        asked = _Asked()
-        for name, record in moves.items():  # at once: an answer that comes in between would not be heard
+    def begin(self, asked: Asked, moves: Mapping[TopicPartition, MoveRecord]) -> None:
+        """`moves`: as they have just become durable. At once, though their sender may go on later: no answer that comes
+        in between is lost."""
+        asked.moves.update(moves)
+        for name, record in moves.items():
             taken = self._taken.get(name)
             is_taken = taken is not None and _asked(taken) == _asked(record)
             if is_taken or record.phase not in (Phase.START, Phase.CANCEL):
@@ -81,6 +80,10 @@ class CallersWaiting:
             asked.left.add(name)
         if self._is_term_over:
             self.all_answered(NotController())
+
+    async def answers(self, asked: Asked, seconds: float) -> Mapping[TopicPartition, KafkaError | None]:
+        """Raises NotController once the term is over: another server answers who asks again, as for a request that was
+        not durable by then."""
         if asked.left:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):

@@ -1,7 +1,9 @@
 """The duties of one term in front of KRaft, put together on the cluster as it was loaded; and what one finds for the
 others to do."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
@@ -23,6 +25,7 @@ from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.kraft import callers_waiting
 from kafka_reassign_rpc.kraft.alter_sender import AlterSender
 from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -124,21 +127,30 @@ class TermDuties:
         self._around.record(self._sampler.tracker.ended(heard, self.loop.cluster))
         self._around.outcomes.handed()
 
-    async def _as_told(self, results: Sequence[ItemResult], timeout_ms: int = MOST_TOLD_MS, /) -> Sequence[ItemResult]:
-        """What has joined the queue is answered as it is."""
-        moves, queue, asked = self._around.intents.moves, self.loop.cluster.queue, {}
-        for topic, index, error in results:
-            record = moves.get(name := TopicPartition(topic, index))
-            if error is None and record is not None and queue.place(topic, index) is None:
-                asked[name] = record
-        seconds = min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000
-        answers = await self._around.sender.callers.answers(asked, seconds)
-        cancelled = [name for name, one in asked.items() if one.phase is Phase.CANCEL and answers.get(name) is None]
+    async def _as_told(
+        self, decided: asyncio.Future[Sequence[ItemResult]], timeout_ms: int = MOST_TOLD_MS, /
+    ) -> Sequence[ItemResult]:
+        callers, asked = self._around.sender.callers, callers_waiting.Asked()
+        decided.add_done_callback(partial(self._begin_to_wait, asked))
+        results = await decided
+        answers = await callers.answers(asked, min(MOST_TOLD_MS, timeout_ms * OF_TIMEOUT) / 1000)
+        cancelled = [n for n, one in asked.moves.items() if one.phase is Phase.CANCEL and answers.get(n) is None]
         if cancelled:
             await self._around.poller.look_again(self.loop, cancelled)
         if not any(answers.values()):
             return results
         return [(topic, index, error or answers.get(TopicPartition(topic, index))) for topic, index, error in results]
+
+    def _begin_to_wait(self, asked: callers_waiting.Asked, decided: asyncio.Future[Sequence[ItemResult]]) -> None:
+        """What has joined the queue is answered as it is."""
+        if decided.cancelled() or decided.exception() is not None:
+            return
+        moves, queue, found = self._around.intents.moves, self.loop.cluster.queue, {}
+        for topic, index, error in decided.result():
+            record = moves.get(name := TopicPartition(topic, index))
+            if error is None and record is not None and queue.place(topic, index) is None:
+                found[name] = record
+        self._around.sender.callers.begin(asked, found)
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         cluster, (_, _, sender, poller, *_) = self.loop.cluster, self._around

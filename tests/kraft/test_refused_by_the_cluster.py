@@ -1,6 +1,8 @@
 """kr-6: what the cluster refuses, over a move that is in flight: what its sender is answered, and what goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any, TypeVar
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
@@ -12,6 +14,7 @@ from tests.kraft.test_term import NAME, SELDOM, Here, looked
 from tests.tables import for_each
 from tests.waiting import eventually
 
+T = TypeVar("T")
 Happens = Callable[[KRaftPartition], None]
 
 
@@ -64,6 +67,34 @@ async def test_kr_6_a_new_target_that_was_refused_is_not_shown_until_the_next_lo
         found = loop.cluster.get(*NAME)
         assert found is not None
         assert (found.target, found.adding, found.removing) == ((3, 2), (3,), (1,))
+
+
+@coroutine
+def late(answer: Coroutine[Any, Any, T], until: Coroutine[Any, Any, object]) -> Generator[Any, Any, T]:
+    """It goes on only then: so it is where many others have their turn first."""
+    answer.send(None)
+    yield from until.__await__()
+    try:
+        while True:
+            yield answer.send(None)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+@for_each("moves, target, happens", [(False, (4, 2), cordoned), (True, (4, 2), cordoned), (True, None, unclean)])
+async def test_kr_6_a_refusal_that_is_durable_before_its_sender_goes_on_is_the_answer_all_the_same(
+    moves: bool, target: tuple[int, ...] | None, happens: Happens
+) -> None:
+    here = Here()
+    async with here.term():
+        if moves:
+            assert await here.told(NAME, (3, 2)) is None
+            await looked(here)
+        before_the_next_alter(here, happens)
+        refused = eventually(lambda: here.named(catalogue.MOVE_REFUSED) == [NAME])
+        [(*_, error)] = await late(here.begun.told(here.submitted([NAME], target), 60_000), refused)
+        assert isinstance(error, InvalidReplicaAssignment)
 
 
 NEVER_ENDS = SeenPartition((1, 2, 3), (2, 3), (2, 3))

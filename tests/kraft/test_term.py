@@ -104,18 +104,25 @@ class Here:
     async def answers(
         self, names: Iterable[TopicPartition], target: tuple[int, ...] | None, rate: int | None = None
     ) -> dict[TopicPartition, KafkaError | None]:
+        found = await self.submitted(names, target, rate)
+        return {TopicPartition(topic, index): error for topic, index, error in found}
+
+    def submitted(
+        self, names: Iterable[TopicPartition], target: tuple[int, ...] | None, rate: int | None = None
+    ) -> asyncio.Future[Sequence[ItemResult]]:
         asked = CancelMove() if target is None else MoveTerms(target, throttle=rate)
         request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
-        found = await self.loop.submit(AlterReassignmentsCommand(request))
-        return {TopicPartition(topic, index): error for topic, index, error in found}
+        return self.loop.submit(AlterReassignmentsCommand(request))
 
     async def asked_by_api(
         self, name: TopicPartition, target: tuple[int, ...] | None, *, queue: bool = False
     ) -> KafkaError | None:
         """Answered as soon as it is durable."""
 
-        async def durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
-            return results
+        async def durable(
+            decided: asyncio.Future[Sequence[ItemResult]], _timeout_ms: int = 0, /
+        ) -> Sequence[ItemResult]:
+            return await decided
 
         service, asked = MovesService(), CancelMove() if target is None else MoveTerms(target)
         service.begin(self.begun._replace(told=durable), lambda: 1.0)
@@ -127,8 +134,7 @@ class Here:
         self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
     ) -> KafkaError | None:
         """As a client is answered."""
-        durable = await self.answers([name], target)
-        [(*_, error)] = await self.begun.told([(*name, durable[name])], timeout_ms)
+        [(*_, error)] = await self.begun.told(self.submitted([name], target), timeout_ms)
         return error
 
     def named(self, event: str) -> list[TopicPartition]:
@@ -343,8 +349,7 @@ async def test_kr_6_what_the_cluster_refuses_is_no_move_any_more() -> None:
     here = Here()
     here.cluster.partitions[NAME].cordoned = frozenset({2})
     async with here.term() as loop:
-        request = AlterReassignments([(NAME.topic, [(NAME.partition, MoveTerms((3, 2)))])])
-        [(*_, error)] = await here.begun.told(await loop.submit(AlterReassignmentsCommand(request)))
+        [(*_, error)] = await here.begun.told(here.submitted([NAME], (3, 2)))
         assert isinstance(error, InvalidReplicaAssignment), "who has asked learns it"
         await eventually(lambda: here.named(catalogue.MOVE_REFUSED) == [NAME])
         found = loop.cluster.get(*NAME)
@@ -359,8 +364,7 @@ async def test_kr_6_while_the_cluster_takes_nothing_from_this_server_its_moves_w
     here = Here()
     here.cluster.refuses = ClusterAuthorizationFailed()
     async with here.term(InFlightCaps(per_cluster=1)) as loop:
-        assert await here.answers([NAME, THIRD], (3, 2)) == {NAME: None, THIRD: None}
-        [(*_, waits), (*_, queued)] = await here.begun.told([(*NAME, None), (*THIRD, None)])
+        [(*_, waits), (*_, queued)] = await here.begun.told(here.submitted([NAME, THIRD], (3, 2)))
         assert isinstance(waits, RequestTimedOut)
         assert queued is None
         await eventually(lambda: here.named(catalogue.REASSIGNMENTS_DISABLED) != [])

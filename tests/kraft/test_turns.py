@@ -66,7 +66,7 @@ async def test_kr_6_thousands_of_moves_in_one_round_hold_nobody_up() -> None:
     async with here.term(pace=LookPace(0.1, 0.1)) as loop:
 
         async def moves() -> Sequence[ItemResult]:
-            return await here.begun.told(await loop.submit(AlterReassignmentsCommand(asked)), 60_000)
+            return await here.begun.told(loop.submit(AlterReassignmentsCommand(asked)), 60_000)
 
         with longest_turn() as longest:
             told = asyncio.create_task(moves())

@@ -57,12 +57,15 @@ async def _as_known(term: "MovesTerm", reading: Coroutine[object, object, T]) ->
 
 
 class ToldResults(Protocol):
-    async def __call__(self, results: Sequence[ItemResult], timeout_ms: int = ..., /) -> Sequence[ItemResult]:
-        """Waits until the cluster has been sent what was decided. Returns its refusals too, before the time is over."""
+    async def __call__(
+        self, decided: asyncio.Future[Sequence[ItemResult]], timeout_ms: int = ..., /
+    ) -> Sequence[ItemResult]:
+        """Waits until the cluster has been sent what was decided. Returns its refusals too, before the time is over.
+        `decided`: done once that is durable."""
 
 
-async def _durable(results: Sequence[ItemResult], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
-    return results
+async def _durable(decided: asyncio.Future[Sequence[ItemResult]], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
+    return await decided
 
 
 async def _known(_: AlterReassignments) -> None:
@@ -131,7 +134,7 @@ class MovesService:
             await term.up_to_date()  # reassignments may have been disabled
         await term.looked_for(request)
         command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
-        return await term.told(await self.submit(command), request.timeout_ms)
+        return await term.told(self._active().loop.submit(command), request.timeout_ms)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
