@@ -266,16 +266,16 @@ def _from_what_was_reached(record: MoveRecord, seen: SeenPartition) -> MoveRecor
 
 
 def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:
-    """What else it replaces was never sent, or has had no effect."""
+    """What else is not in flight was never sent, or has had no effect."""
     if found is Sighting.AT_FORMER_TARGET:  # that has ended first
         return replace(record, original=seen.replicas, retained=(), replaces=None)
     if record.replaces is None or found is Sighting.AT_ORIGINAL:
         return replace(record, replaces=None)
+    if found not in IN_FLIGHT:
+        return record
     former = next((one for one in former_moves(record) if one.terms.target == seen.target), record.replaces)
     phase = Phase.MOVING if former.phase is Phase.START else former.phase
-    if found in IN_FLIGHT:
-        record = _from_what_was_reached(record, seen)
-    return replace(record, replaces=replace(former, phase=phase, replaces=None))
+    return replace(_from_what_was_reached(record, seen), replaces=replace(former, phase=phase, replaces=None))
 
 
 def _reason(phase: Phase, found: Sighting, outcome: Outcome) -> str:

@@ -308,3 +308,13 @@ def test_kr_6_a_target_that_the_cluster_has_taken_needs_no_look_unless_it_replac
     assert [one.phase for one in former_moves(cancelled_first)] == [Phase.START, Phase.CANCEL], "not in flight any more"
     cancel = replace(ALONE, phase=Phase.CANCEL)
     assert after_done(cancel, CANCEL) == cancel, "a look says what has become of it"
+
+
+def test_kr_6_a_former_target_that_was_never_sent_has_yet_to_be_sent_where_the_later_one_is_refused() -> None:
+    cancelled = replace(FORMER, phase=Phase.CANCEL)
+    unsent = replace(ALONE, id=7, replaces=cancelled)
+    later = replace(ALONE, id=8, terms=MoveTerms((2,)), replaces=unsent)
+    step = next_step(later, SeenPartition((2, 1)), LOOKS)
+    assert (step.act, step.record) == (SEND, later)
+    assert after_refusal(later, SEND, InvalidReplicaAssignment("no")).record == unsent
+    assert next_step(unsent, SeenPartition((2, 1)), LOOKS) == Step(unsent, SEND)
