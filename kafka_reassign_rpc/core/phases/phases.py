@@ -252,6 +252,8 @@ def _next_record(
         return replace(_from_what_was_reached(record, seen), phase=Phase.MOVING, replaces=None)
     if then.act is Act.SEND:
         return _replacing_what_is_seen(record, seen, found)
+    if then.act is Act.CANCEL:
+        return _from_what_was_reached(record, seen)
     return record if then.phase is None else replace(record, phase=then.phase)
 
 

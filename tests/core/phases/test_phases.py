@@ -210,6 +210,16 @@ def test_kr_6_a_move_that_is_cancelled_leads_back_to_the_target_that_was_reached
     assert step(moving, Phase.CANCEL, at(1)).outcome is Outcome.CANCELLED
 
 
+def test_kr_6_so_does_one_that_is_cancelled_before_a_look_has_shown_its_own_target() -> None:
+    before = replace(ALONE, replaces=replace(FORMER, terms=MoveTerms((1, 4))), original=(2, 4), terms=MoveTerms((2, 3)))
+    in_flight = SeenPartition((2, 3, 1, 4), (2, 3), (1, 4))
+    cancelling = step(before, Phase.CANCEL, in_flight).record
+    assert cancelling is not None
+    assert cancelling.original == (1, 4)
+    assert step(cancelling, Phase.CANCEL, at(4, 1)).act is Act.RESTORE, "a cancel leaves an order of its own"
+    assert step(cancelling, Phase.CANCEL, at(1, 4)).outcome is Outcome.CANCELLED
+
+
 def test_kr_6_while_what_a_move_replaces_may_still_arrive_it_is_not_forgotten() -> None:
     for seen in (OURS, TO_FORMER):
         found = next_step(REPLACING, seen, 1, is_settled=False)
