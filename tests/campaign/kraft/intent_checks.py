@@ -172,16 +172,17 @@ def _others_gave(behind: Sequence[Asked], asked: Asked, lives: Iterable[Life]) -
 
 
 def _replaced_at_once(of_ours: Sequence[Asked], asked: Asked, lives: Sequence[Life]) -> bool:
-    """By another request that was under way at the same time, and that is in the log if both have a target. A cancel
-    replaces what it took out of the queue."""
+    """By another request that was under way at the same time, and that is in the log if both have a target and there
+    was something to do for it. A cancel replaces what it took out of the queue."""
     at_once = (
         one
         for one in of_ours
         if one is not asked and one.name == asked.name and one.begin <= asked.end and asked.begin <= one.end
     )
+    taken = [one for one in at_once if one.is_taken]
     if asked.target is None:
-        return any(one.is_taken and one.target is not None for one in at_once)
-    return any(one.is_taken and (one.target is None or any(_fits(life, one) for life in lives)) for one in at_once)
+        return any(one.target is not None for one in taken)
+    return any(one.target is None or one.is_there or any(_fits(life, one) for life in lives) for one in taken)
 
 
 def _fits(life: Life, asked: Asked) -> bool:

@@ -139,7 +139,7 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
     """No move begins while reassignments are disabled, outside of windows or while it is held. A repair is one of a
     broker that is away for longer than the limit, with as many replicas and all others kept (of those before a move in
     flight to a broker that is away), and none begins while the brake holds. A move that gets another target has begun
-    before, and so has one of others that a client cancels."""
+    before, and so has one of others that a client cancels or asks for as well."""
     rules = _Rules()
     for offset, record in rounds:
         at = record.at / 1000
@@ -149,7 +149,7 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
             name = TopicPartition(move.topic, move.partition)
             if move.record is None or move.record.id is not None or name in rules.moving:
                 continue
-            if move.record.phase in _CANCELS:
+            if move.record.phase in _CANCELS or _asks_again(move.record):
                 continue
             why = "it is held" if _is_start_of(left.get(name), move) else rules.why_not(move.record, at)
             if why:
@@ -160,6 +160,11 @@ def by_rules(rounds: Iterable[Round], lost: Collection[Lost]) -> Iterator[str]:
                 what = f"{offset}: the repair of {name}"
                 yield from _of_repair(what, one.move, rules, lost, at, is_adopted=rules.waits_for(name, one.move))
         rules.take(offset, record, at)
+
+
+def _asks_again(record: MoveRecord) -> bool:
+    """For what is in flight."""
+    return record.replaces is not None and record.replaces.terms.target == record.terms.target
 
 
 def _is_start_of(waiting: WaitingMove | None, move: Move) -> bool:

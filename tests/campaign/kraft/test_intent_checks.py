@@ -135,6 +135,9 @@ def test_kr_5_a_target_that_another_request_of_ours_replaced_at_once_need_not_be
     assert intent_checks.acknowledged(story(WHOLE), [asked, other], ()) == []
     for one in (other._replace(begin=6.5), other._replace(is_taken=None), other._replace(target=(4, 1))):
         assert intent_checks.acknowledged(story(WHOLE), [asked, one], ()) != []
+    back = other._replace(target=(1, 2), is_there=True)
+    assert intent_checks.acknowledged(Story(), [asked, back], ()) == [], "the second takes the first back"
+    assert len(intent_checks.acknowledged(Story(), [asked, back._replace(begin=6.5)], ())) == 1
 
 
 def test_kr_5_a_target_and_the_cancel_that_took_it_out_of_the_queue_in_the_same_round_need_not_be_in_the_log() -> None:

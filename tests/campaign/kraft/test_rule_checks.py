@@ -88,6 +88,14 @@ def test_kr_5_another_target_for_what_moves_already_is_no_begin_and_who_asks_aga
     assert not list(by_rules([joins(6, HELD), begins(9, other, 6)], ()))
 
 
+def test_kr_5_a_target_that_others_have_given_before_is_no_begin_when_a_client_asks_for_it() -> None:
+    for target, count in (((3, 2), 0), ((1, 2), 1)):
+        of_others = MoveRecord(MoveTerms(target), (1, 2), phase=Phase.MOVING)
+        record = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START, replaces=of_others)
+        begun = Round(9, RoundRecord(at=9_000, moves=[Move(*NAME, record)]))
+        assert len(list(by_rules([DISABLED, begun], ()))) == count
+
+
 def test_kr_5_a_cancel_of_what_others_have_begun_is_no_begin() -> None:
     for phase in (Phase.CANCEL, Phase.RESTORE):
         of_others = MoveRecord(MoveTerms((1, 3)), (1, 2), phase=phase)
