@@ -194,7 +194,8 @@ class History(Here):
             self.cluster.dated[TopicPartition(topic, index)] = self._new()
 
     def _new(self) -> Dated:
-        return Dated(*self.chance.sample(sorted(self.cluster.brokers), 2))
+        live = sorted(self.cluster.brokers)
+        return Dated(*self.chance.sample(live if len(live) > 1 else ALL, 2))
 
     async def _grow(self, name: TopicPartition) -> None:
         index = sum(one.topic == name.topic for one in self.cluster.dated)
