@@ -264,7 +264,9 @@ def _from_what_was_reached(record: MoveRecord, seen: SeenPartition) -> MoveRecor
     if set(record.original) <= present:
         return record
     reached = next((one.terms.target for one in former_moves(record) if set(one.terms.target) == present), None)
-    return record if reached is None else replace(record, original=reached, retained=())
+    if reached is None:
+        return record
+    return replace(record, original=reached, retained=without(record.retained, reached))
 
 
 def _replacing_what_is_seen(record: MoveRecord, seen: SeenPartition, found: Sighting) -> MoveRecord:

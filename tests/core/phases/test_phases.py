@@ -220,6 +220,18 @@ def test_kr_6_so_does_one_that_is_cancelled_before_a_look_has_shown_its_own_targ
     assert step(cancelling, Phase.CANCEL, at(1, 4)).outcome is Outcome.CANCELLED
 
 
+def test_kr_6_what_a_former_target_adds_after_another_was_reached_is_still_known_to_stay() -> None:
+    reached = replace(FORMER, terms=MoveTerms((2, 4)), original=(2, 1))
+    in_flight = replace(reached, terms=MoveTerms((3, 2)), replaces=reached)
+    record = replace(in_flight, terms=MoveTerms((1,)), phase=Phase.START, retained=(4, 3), replaces=in_flight)
+    sent = step(record, Phase.START, SeenPartition((3, 2, 4), (3,), (4,)))
+    assert (sent.act, sent.record and (sent.record.original, sent.record.retained)) == (SEND, ((2, 4), (3,)))
+    assert sent.record is not None
+    moving = step(sent.record, Phase.START, SeenPartition((1, 2, 3, 4), (1,), (2, 3, 4))).record
+    assert moving is not None
+    assert step(moving, Phase.CANCEL, at(2, 3, 4)).act is Act.RESTORE
+
+
 def test_kr_6_while_what_a_move_replaces_may_still_arrive_it_is_not_forgotten() -> None:
     for seen in (OURS, TO_FORMER):
         found = next_step(REPLACING, seen, 1, is_settled=False)
