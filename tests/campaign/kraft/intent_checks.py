@@ -35,6 +35,7 @@ class Round(NamedTuple):
 class Life:
     """A move, or a place in the queue (`id` is its part), as the log has it. Times are seconds of the epoch.
 
+    since      when the first of those began that it has replaced, one after the other
     ended      None: it was replaced, or is not over
     replicas   of the partition as they were seen at the end
     """
@@ -44,6 +45,7 @@ class Life:
     target: tuple[int, ...]
     begin: float
     record: MoveRecord | None
+    since: float = float("inf")
     waits: bool = False
     cancelled: bool = False
     end: float = float("inf")
@@ -92,9 +94,10 @@ def story(rounds: Iterable[Round]) -> Story:
                 continue
             id_ = offset if move.record.id is None else move.record.id
             if life is None or life.id != id_:
+                since = at
                 if life is not None and life.ended is None:
-                    life.end = at  # it has got another target
-                life = moves[name] = Life(name, id_, move.record.terms.target, at, move.record)
+                    life.end, since = at, life.since  # it has got another target
+                life = moves[name] = Life(name, id_, move.record.terms.target, at, move.record, since)
                 told.lives.append(life)
             elif life.ended is Outcome.REFUSED:  # its cancel was
                 life.ended, life.end = None, float("inf")
@@ -223,7 +226,7 @@ def nobody_else(told: Story, behind: Sequence[Asked], deleted: Iterable[str]) ->
     gone = set(deleted)
     for life in told.lives:
         if life.ended in (Outcome.SUPERSEDED, Outcome.CANCELLED_BY_OTHERS) and not touching(
-            behind, life.name, life.begin - 60
+            behind, life.name, life.since - 60
         ):
             yield f"{life.name} ({life.id}) to {list(life.target)} is {life.ended}, and nobody else was there"
         if life.ended is Outcome.GONE and life.name.topic not in gone:

@@ -169,3 +169,12 @@ def test_kr_5_what_a_deleted_topic_was_given_is_not_what_the_next_one_of_that_na
     told, replicas = story(WHOLE), {NAME: (2, 1)}
     assert list(intent_checks.as_decided(told, (), replicas, {"t": 10.0})) == []
     assert len(list(intent_checks.as_decided(told, (), replicas, {"t": 4.0, "other": 10.0}))) == 1
+
+
+def test_kr_5_what_others_did_before_a_move_that_was_replaced_may_end_the_one_in_its_place() -> None:
+    after = replace(RECORD, terms=MoveTerms((4, 2)), replaces=BEGUN)
+    told = story([STARTED, moves(200, after), moves(300, None, Outcome.SUPERSEDED)])
+    theirs = Asked(NAME, (2, 1), 4, 5, is_taken=True)
+    assert not list(intent_checks.nobody_else(told, [theirs], ()))
+    alone = story([STARTED, DONE, moves(200, after), moves(300, None, Outcome.SUPERSEDED)])
+    assert len(list(intent_checks.nobody_else(alone, [theirs], ()))) == 1
