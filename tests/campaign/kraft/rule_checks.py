@@ -189,8 +189,8 @@ def _of_repair(
         yield f"{what} replaces no broker: {terms.reason}"
     if is_adopted or origin is None:
         return
-    unreached = {one.broker for one in lost if one.is_away(at) and one.broker in origin} - brokers
-    if unreached:  # a move in flight to an absent broker mends nothing: it led from what was before that
+    unreached = {one.broker for one in lost if one.is_away(at)} - brokers - set(terms.target)
+    if unreached:  # a move in flight may bring one in, and mends nothing: the repair led from what was before it
         return
     if not (len(origin) == len(terms.target) and set(origin) - brokers <= set(terms.target)):
         yield f"{what} leads from {list(origin)} to {list(terms.target)}"
