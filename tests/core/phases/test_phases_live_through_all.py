@@ -49,8 +49,9 @@ class World:
         self.outcomes: set[Outcome] = set()
         self.in_the_air: tuple[MoveRecord, Act] | None = None
         self._last_look = 0
-        self._foreign = -1
-        """Places in the history of the cluster: as old as a broker's answer may be, and where others wrote last."""
+        self._foreign = self._late = -1
+        """Places in the history of the cluster: as old as a broker's answer may be, where others wrote last, and where
+        what had lost its answer arrived."""
         self._is_theirs = False
         """Whether the last Alter that the cluster has taken was theirs."""
         self._begin()
@@ -157,7 +158,11 @@ class World:
         error = self.kraft.alter(targets[act])
         if error is None:
             self._is_theirs = False
-            assert not self.kraft.at.never_ends or THEIRS in self.kraft.at.replicas, "it meets others' at most"
+            meets_late = self._late > self._last_look
+            if is_late:
+                self._late = len(self.kraft.history) - 1
+            is_without_end = self.kraft.at.never_ends and THEIRS not in self.kraft.at.replicas
+            assert not is_without_end or meets_late, "it meets others' at most, or what no look has shown"
         return error
 
     def _take(self, record: MoveRecord, step: Step, seen: SeenPartition) -> None:
@@ -237,9 +242,23 @@ CANCELLED_BEHIND_A_BROKER_THAT_LAGS: list[Happening] = [
 ]
 
 
+WHAT_IS_OVER_ARRIVES_LATE_AND_MEETS_THE_NEXT: list[Happening] = [
+    lambda world: world.client((3, 2)),
+    lambda world: world.lose_the_answer(),
+    lambda world: world.foreign((1, 9)),
+    lambda world: world.look(0),
+    lambda world: world.foreign(None),
+    lambda world: world.look(0),
+    lambda world: world.arrive(),
+    lambda world: world.client((2, 1)),
+    lambda world: world.tell(),
+]
+
+
 @pytest.mark.more
 @settings(max_examples=examples(2_000))
 @example(CANCELLED_BEHIND_A_BROKER_THAT_LAGS)
+@example(WHAT_IS_OVER_ARRIVES_LATE_AND_MEETS_THE_NEXT)
 @given(st.lists(HAPPENINGS, max_size=40))
 def test_kr_6_and_kr_8_every_acknowledged_move_has_one_outcome_and_what_others_started_is_left_alone(
     happenings: list[Happening],
