@@ -222,9 +222,10 @@ async def test_dh_2_no_replica_of_a_topic_that_stock_brokers_create_lands_on_a_c
 def produce(bootstrap: str, topic: str) -> None:
     """Records to a topic that was not created. Blocks."""
     errors: list[object] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+    patient = {"topic.metadata.propagation.max.ms": 90_000}
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0, **patient})
     for number in range(RECORDS):
-        producer.produce(topic, b"%d" % number, on_delivery=lambda error, _: errors.append(error))
+        producer.produce(topic, b"%d" % number, on_delivery=lambda error, _: errors.append(error and str(error)))
     assert not producer.flush(90)
     assert errors == [None] * RECORDS, errors[:3]
 
