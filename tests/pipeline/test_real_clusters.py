@@ -51,10 +51,14 @@ def topics() -> Iterator[tuple[str, int, int]]:
         left, rank = left - count, rank + 1
 
 
+_ROUNDING = 1e-9
+"""A share of exactly the tolerance is within it, and may be computed as 0.10000000000000006."""
+
+
 def must_be_as_even(ours: Figures, theirs: Figures, tolerance: float) -> None:
     """By every measure: as even as --generate's proposal, or within the tolerance."""
     for name in ("bytes", "replicas", "leaders"):
-        assert getattr(ours, name) <= max(getattr(theirs, name), tolerance), (name, ours, theirs)
+        assert getattr(ours, name) <= max(getattr(theirs, name), tolerance) + _ROUNDING, (name, ours, theirs)
 
 
 @pytest.mark.gate  # test_export.py and test_plan_command.py export from six brokers and plan the same in each run
@@ -114,10 +118,18 @@ async def test_dp_2_thirty_brokers_with_many_partitions_are_exported_and_planned
 
 
 def all_led(bootstrap: str) -> bool:
+    """By their preferred leaders: a plan is made for those that the snapshot shows, and a broker that was away for a
+    moment on a busy machine has lost some.
+    """
     with ReassignmentClient(bootstrap_servers=bootstrap) as client, contextlib.suppress(KafkaError):
         everything = client.describe_everything()
-        led = [p.leader >= 0 and len(p.isr) == 3 for topic in everything.topics for p in topic.partitions.values()]
-        return len(everything.nodes) == 31 and len(led) == PARTITIONS and all(led)
+        there = {(one.name, index): p for one in everything.topics for index, p in one.partitions.items()}
+        if len(everything.nodes) != 31 or len(there) != PARTITIONS or any(len(p.isr) != 3 for p in there.values()):
+            return False
+        others = [name for name, p in there.items() if p.leader != p.replicas[0]]
+        if others:
+            client.elect_preferred_leaders(others)
+        return not others
     return False
 
 
