@@ -19,7 +19,7 @@ _SHOWN = re.compile(r"[0-9A-Za-z\-%._:\[\]]{1,255}:[0-9]{1,10}")
 """A message shows a wrong text that looks like an address. Anything else may be a secret in the wrong place."""
 _LABEL = r"[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-LONGEST_NAME = 253
+_LONGEST_NAME = 253
 LAST_PORT = 65_535
 
 
@@ -70,7 +70,7 @@ def is_host_name(host: str) -> bool:
     """Whether a client can ask for it in a TLS handshake: no address, and labels as of RFC 1123, without a last dot
     (Java: SNIHostName).
     """
-    return len(host) <= LONGEST_NAME and _NAME.fullmatch(host) is not None and not is_address(host)
+    return len(host) <= _LONGEST_NAME and _NAME.fullmatch(host) is not None and not is_address(host)
 
 
 def is_loopback(host: str) -> bool:

@@ -50,6 +50,16 @@ class Hurt(Here):
         live = self.loop.cluster.brokers
         return {one: DescribedLogDirs(live[one].epoch, self.described.get(one)) for one in brokers if one in live}
 
+    async def others_cancel(self) -> None:
+        """A move of NAME to brokers 2 and 4, of which 2 has died."""
+        partition = self.cluster.partitions[NAME]
+        await self.answers([NAME], (2, 4))
+        await eventually(lambda: partition.at.is_moving)
+        self.kill(2)
+        await eventually(lambda: self.loop.cluster.failed != {})
+        partition.alter(None)
+        await looked(self)
+
     def kill(self, broker: int) -> None:
         """As KRaft does it: it is fenced, and leaves the ISRs."""
         del self.cluster.brokers[broker]
@@ -401,12 +411,7 @@ async def test_kr_10_a_move_that_others_have_just_cancelled_is_repaired_once_loo
     async with here.term(healing=ON) as loop:
         with monkeypatch.context() as patched:
             patched.setattr(phases, "LOOKS_AT_OTHERS", 1_000_000)
-            await here.answers([NAME], (2, 4))
-            await eventually(lambda: partition.at.is_moving)
-            here.kill(2)
-            await eventually(lambda: loop.cluster.failed != {})
-            partition.alter(None)
-            await looked(here)
+            await here.others_cancel()
             await here.pass_by(MINUTE)
             await eventually(lambda: here.repairs() == {OTHER, THIRD})
             assert loop.cluster.queue.place(*NAME) is None
@@ -421,17 +426,12 @@ async def test_46_2_a_repair_by_hand_names_the_partition_whose_move_has_ended_no
     here: Hurt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, ctx = MovesService(), RequestContext(0, 0, 1, "ops")
-    partition = here.cluster.partitions[NAME] = KRaftPartition(1, 2, 3)
+    here.cluster.partitions[NAME] = KRaftPartition(1, 2, 3)
     async with here.term() as loop:
         service.begin(here.begun, lambda: 1.0)
         with monkeypatch.context() as patched:
             patched.setattr(phases, "LOOKS_AT_OTHERS", 1_000_000)
-            await here.answers([NAME], (2, 4))
-            await eventually(lambda: partition.at.is_moving)
-            here.kill(2)
-            await eventually(lambda: loop.cluster.failed != {})
-            partition.alter(None)
-            await looked(here)
+            await here.others_cancel()
             found = await service.heal(2, ctx, dry_run=False)
         assert found.left_out == {NAME: queue_repairs_command.ENDS_UNSEEN}
         assert {one.partition for one in found.moves} == {OTHER, THIRD}

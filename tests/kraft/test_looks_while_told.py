@@ -1,4 +1,4 @@
-"""kr-6: looks wait while the cluster is told of moves."""
+"""kr-6: looks wait while an Alter has no answer."""
 
 import asyncio
 from collections.abc import Mapping

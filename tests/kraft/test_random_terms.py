@@ -33,5 +33,5 @@ def test_virtual_time_says_when_nothing_will_happen_any_more() -> None:
     async def waits() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(RuntimeError, match="for ever"):
+    with pytest.raises(RuntimeError, match="forever"):
         virtual_time.run(waits())

@@ -17,7 +17,7 @@ class _Skipping(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise RuntimeError("all tasks wait, and none for a time: they would wait for ever")
+            raise RuntimeError("all tasks wait, and none for a time: they would wait forever")
         self.now += max(0.0, timeout)
         return super().select(0)
 

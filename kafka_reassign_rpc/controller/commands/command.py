@@ -97,7 +97,7 @@ class Round:
         return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
 
     def start_queued_moves(self) -> Iterator[None]:
-        asked_by, self.view.by = self.view.by, self.view.queue_is
+        asked_by, self.view.by = self.view.by, self.view.queue_requester
         yield from self.count_moves_in_flight()
         yield from queue_admission.start_waiting_moves(self.view, self.in_flight, self.refused)
         self.view.by = asked_by

@@ -39,7 +39,7 @@ class IntentView(RoundView):
     ended    how moves have ended, as looks and the answers of the cluster say
     """
 
-    queue_is = Requester("queue")
+    queue_requester = Requester("queue")
     """No znode holds it."""
     may_be_written = False
     """A look comes first, and what has no answer then is repeated until it has one."""

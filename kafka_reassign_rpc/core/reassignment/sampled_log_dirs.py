@@ -31,7 +31,8 @@ def error_name(error: int) -> str:
 
 def why_failed(error: int) -> str:
     """For people."""
-    return f"{error_name(error)}: offline, or out of disk" if error == KafkaStorageError.code else error_name(error)
+    name = error_name(error)
+    return f"{name}: offline, or out of disk" if error == KafkaStorageError.code else name
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]

@@ -136,10 +136,10 @@ class RoundView:
     gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
     leaving       by broker in controlled shutdown: the partitions that it has followed, whose replicas stop
     settings      those of all servers that change, where rounds decide about them (in front of KRaft)
-    queue_is      who asks for what the queue itself starts
     """
 
-    queue_is = BY_QUEUE
+    queue_requester = BY_QUEUE
+    """Who asks for what the queue itself starts."""
     may_be_written = True
     """Whether the store may have carried out a round that it has decided again: the answer was lost."""
 

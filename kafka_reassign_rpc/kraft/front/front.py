@@ -9,8 +9,7 @@ import msgspec
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.kraft.front.front_connection import FrontConnection
 from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes, Shown, named_broker, place_of, shown
-from kafka_reassign_rpc.security.tls.certificate_names import dns_names, has_name
-from kafka_reassign_rpc.security.tls.own_handshake import Loaded
+from kafka_reassign_rpc.security.tls.own_handshake import Loaded, dns_names, has_name
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server import Server

@@ -10,9 +10,9 @@
     distinguished_names.py   a certificate's subject as Java prints it
     principal_mapping.py     ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
-    certificate_names.py     the names for which clients take a certificate
     server_object.py         alerts for peers whose handshake fails, and the name that a client asks for
-    own_handshake.py         whether a peer with the same settings would take the own certificate
+    own_handshake.py         whether a peer with the same settings would take the own certificate, and for which
+                             names any client takes one
     reloaded_context.py      a context that is made again when its files change (CHECK_S)
 
 Source: org.apache.kafka.common.security.ssl (Kafka 3.9).

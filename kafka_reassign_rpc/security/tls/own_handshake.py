@@ -1,4 +1,5 @@
 """Whether a peer that is set up as this process is would take its certificate: a handshake in memory, and the dates.
+And the names for which any client takes one (RFC 6125; Java: HostnameChecker, OpenSSL: X509_check_host).
 
 Kafka's brokers do such a handshake with themselves before they start (SslFactory.SslEngineValidator). What is refused
 here is what Java refuses: it looks at the dates of no certificate that a truststore holds, and wants a key that may
@@ -6,7 +7,7 @@ sign (sun.security.validator: PKIXValidator, EndEntityChecker). Nothing here rea
 """
 
 import ssl
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 NO_CHECK_TIME = 0x200000
 """X509_V_FLAG_NO_CHECK_TIME of OpenSSL."""
@@ -130,7 +131,7 @@ def _identity(certificate: x509.Certificate) -> tuple[bytes, bytes]:
     return certificate.subject.public_bytes(), key
 
 
-def extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
+def _extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
     """Of a certificate (DER). None where the certificate has none, or has another one that cannot be read."""
     try:
         return x509.load_der_x509_certificate(own).extensions.get_extension_for_class(kind).value
@@ -139,7 +140,7 @@ def extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
 
 
 def _cannot_sign(own: bytes) -> str | None:
-    usage = extension(own, x509.KeyUsage)
+    usage = _extension(own, x509.KeyUsage)
     return (
         None if usage is None or usage.digital_signature else "the certificate's key usage is without digitalSignature"
     )
@@ -172,7 +173,7 @@ def _shaken(server: Loaded, client: Twin, host: str) -> Refused | None:
 
 def _is_for_any_use(own: bytes) -> bool:
     """Java takes it, OpenSSL does not."""
-    usages = extension(own, x509.ExtendedKeyUsage)
+    usages = _extension(own, x509.ExtendedKeyUsage)
     return usages is not None and ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
@@ -201,3 +202,19 @@ def is_name(host: str) -> bool:
         return not ip_address(host.strip("[]")).is_unspecified
     except ValueError:
         return bool(host)
+
+
+def dns_names(certificate: bytes) -> frozenset[str]:
+    """In lower case, of a certificate (DER). One without any has its common name."""
+    found = _extension(certificate, x509.SubjectAlternativeName)
+    names = [] if found is None else found.get_values_for_type(x509.DNSName)
+    if not names:
+        subject = x509.load_der_x509_certificate(certificate).subject
+        names = [str(one.value) for one in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    return frozenset(name.lower() for name in names)
+
+
+def has_name(names: Collection[str], host: str) -> bool:
+    """A wildcard stands for the first label as a whole: some clients take it for no less and no more."""
+    host = host.lower()
+    return host in names or f"*.{host.partition('.')[2]}" in names

@@ -38,9 +38,6 @@ def _silence_about_odd_names() -> Iterator[None]:
 class ServerObject(ssl.SSLObject):
     """The `sslobject_class` of servers' contexts. Alerts go to PEER."""
 
-    asked_name: str | None = None
-    """By SNI, where the context has `keep_name`."""
-
     _outgoing: ssl.MemoryBIO | None
     _peer: socket.socket | None
 
@@ -52,8 +49,7 @@ class ServerObject(ssl.SSLObject):
 
     def do_handshake(self) -> None:
         try:
-            with _silence_about_odd_names():
-                super().do_handshake()
+            super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
         except ssl.SSLError:
@@ -68,12 +64,23 @@ class ServerObject(ssl.SSLObject):
                 self._peer.send(alert)
 
 
+class NamedServerObject(ServerObject):
+    """Of a context whose connections are told apart by the name that the client connects to (SNI): `keep_name` is its
+    `sni_callback`.
+    """
+
+    asked_name: str | None = None
+
+    def do_handshake(self) -> None:
+        with _silence_about_odd_names():
+            super().do_handshake()
+
+
 def keep_name(server: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-    """The `sni_callback` of a context whose connections are told apart by the name that the client connects to."""
-    assert isinstance(server, ServerObject)
+    assert isinstance(server, NamedServerObject)
     server.asked_name = name
 
 
 def asked_name(server: ssl.SSLObject | None) -> str | None:
     """None without TLS, too."""
-    return server.asked_name if isinstance(server, ServerObject) else None
+    return server.asked_name if isinstance(server, NamedServerObject) else None

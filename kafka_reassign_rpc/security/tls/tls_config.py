@@ -16,7 +16,7 @@ from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
 from kafka_reassign_rpc.security.tls.own_handshake import NO_CHECK_TIME, Loaded, Twin
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
-from kafka_reassign_rpc.security.tls.server_object import ServerObject, keep_name
+from kafka_reassign_rpc.security.tls.server_object import NamedServerObject, ServerObject, keep_name
 from kafka_reassign_rpc.security.tls.store_settings import (
     KeystoreSettings,
     TruststoreSettings,
@@ -83,7 +83,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.sslobject_class = ServerObject
+        context.sslobject_class = NamedServerObject if keeps_names else ServerObject
         if keeps_names:
             context.sni_callback = keep_name
             _never_resume(context)  # an ended session has the name that it began with

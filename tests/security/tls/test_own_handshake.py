@@ -10,9 +10,10 @@ from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.security.tls.own_handshake import Refused, ends, refused
+from kafka_reassign_rpc.security.tls.own_handshake import Refused, dns_names, ends, has_name, refused
 from tests.certificates import Authority
 from tests.security.tls.handshakes import Pair, ask_java, pairs, recorded
+from tests.tables import for_each
 
 NOW = datetime.now(UTC)
 X400_NAME = bytes.fromhex("3004a3023000")
@@ -120,3 +121,27 @@ def test_sv_5_where_a_listener_has_no_name_of_its_own_none_is_wanted(tmp_path: P
 @pytest.mark.release
 def test_sv_5_the_recorded_handshakes_are_those_of_kafka_now() -> None:
     assert ask_java() == recorded()
+
+
+@for_each(
+    "hosts, name, wanted",
+    [
+        (("kafka.example.com", "*.kafka.example.com"), "broker-1.kafka.example.com", True),
+        (("*.kafka.example.com",), "BROKER-1.Kafka.example.com", True),
+        (("*.Kafka.example.com",), "broker-1.kafka.example.com", True),
+        (("broker-1.kafka.example.com",), "broker-1.kafka.example.com", True),
+        (("broker-1.kafka.example.com",), "broker-2.kafka.example.com", False),
+        (("kafka.example.com",), "broker-1.kafka.example.com", False),
+        (("*.example.com",), "broker-1.kafka.example.com", False),
+        (("broker-*.kafka.example.com",), "broker-1.kafka.example.com", False),
+        (("127.0.0.1", "front"), "broker-1.front", False),
+    ],
+)
+def test_kr_9_a_certificate_is_taken_for_its_names_and_for_one_label_in_place_of_a_wildcard(
+    hosts: tuple[str, ...], name: str, *, wanted: bool
+) -> None:
+    assert has_name(dns_names(Authority("CN=ca").issue("CN=*.other.com", hosts=hosts).der), name) is wanted
+
+
+def test_kr_9_the_common_name_counts_where_there_is_no_dns_name() -> None:
+    assert dns_names(Authority("CN=ca").issue("CN=*.front", hosts=("127.0.0.1",)).der) == {"*.front"}
