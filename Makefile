@@ -11,6 +11,9 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core $(wildcard tests/kraft/test_*.py) tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
+# What mypy knows of the message classes: made of the schemas, ours and those of the pinned kafka-python. It is not in git.
+TYPES := kafka_reassign_rpc/protocol/messages.pyi
+
 .PHONY: help serve serve-kraft check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
@@ -50,7 +53,7 @@ campaign: venv  ## stock brokers and our servers under load and under all that m
 fuzz: venv  ## anything at all is sent to a server, which has to go on working: make fuzz SEED=7 MINUTES=5
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ)
 
-lint: venv  ## style, types, import contracts
+lint: venv $(TYPES)  ## style, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -86,6 +89,9 @@ $(VENV)/.ready: pyproject.toml setup.py requirements.lock
 	$(call INSTALL,requirements.lock)
 	@$(BIN)/kafka-reassign-rpc prepare || echo "Jobs of the pipeline start slower; all else works"
 	@touch $@
+
+$(TYPES): $(wildcard schemas/*.json) kafka_reassign_rpc/protocol/generate_stubs.py kafka_reassign_rpc/protocol/messages.py setup.py requirements.lock | $(VENV)/.ready
+	$(BIN)/python -c 'import setup; setup.write_types()'
 
 kerberos: venv  ## what the tests of Kerberos need: they run where a KDC, its headers and a compiler are (CONTRIBUTING.md)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check gssapi==1.12.0 k5test==0.10.4 decorator==5.3.1

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import snapshots
 from benchmarks.tables import duration, middle, show
-from kafka_reassign_rpc.support.environment import SPARK_CLASSES
+from kafka_reassign_rpc.support.connection_flags import SPARK_CLASSES
 
 PARTITIONS, BROKERS = 42, 6
 ROUNDS = 3

@@ -20,9 +20,8 @@ from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, Goal
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
-from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batches
+from kafka_reassign_rpc.planner.scheduling.move_batching import in_sooner_order
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import PlanEstimate, estimate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.batched_moves import batched, batched_as_they_come

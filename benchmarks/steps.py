@@ -16,6 +16,7 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks import tables
+from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.zookeeper import topic_znodes
@@ -68,7 +69,7 @@ async def _leader_and_isr(zookeeper: str, rounds: int) -> tuple[str, str, str]:
         received = messages.received(messages.leader_and_isr(*states, broker_epoch=broker.broker_epoch), 7)
 
         async def longest_step() -> float:
-            applied = asyncio.create_task(broker.leader_and_isr(received, 7))
+            applied = asyncio.create_task(broker.leader_and_isr(received, RequestContext(4, 7, 0, None)))
             longest, before = 0.0, time.thread_time()
             while not applied.done():
                 await asyncio.sleep(0)

@@ -21,8 +21,8 @@ from benchmarks.cluster import Cluster, controlling, cpu_seconds, spread
 from benchmarks.held_moves import held_moves
 from benchmarks.request_time import Jmx
 from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
-from kafka_reassign_rpc.client.traffic import Traffic, counted
-from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.client.polling_pace import Traffic, counted
+from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.served_http import ServedWatch

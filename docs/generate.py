@@ -28,9 +28,17 @@ from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS, Row
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME, LONGEST_REASON, LONGEST_WHO, MOST_IDS
+from kafka_reassign_rpc.controller.telemetry.event_recorder import (
+    LONGEST_NAME,
+    LONGEST_REASON,
+    LONGEST_WHO,
+    MOST_IDS,
+    OF_ALL_ADDRESSES,
+    OF_AN_ADDRESS,
+    OF_ZNODES,
+    REPORT_MS,
+)
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
-from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.document_and_command_bodies import LONGEST_BODY, Parameters
 from kafka_reassign_rpc.core.events import catalogue
@@ -181,9 +189,8 @@ def known_errors() -> dict[str, type[KafkaError]]:
 
 def exit_codes(command: str) -> list[list[str]]:
     """The exit codes of a command of `kafka-reassign-rpc`, out of its own help."""
-    parser = argparse.ArgumentParser()
-    import_module(f"kafka_reassign_rpc.cli.{command}_command").add_arguments(parser)
-    listed = re.search(r"exit codes:(.*?)(?:\n\s*example|\Z)", parser.epilog or "", re.DOTALL)
+    module = import_module(f"kafka_reassign_rpc.cli.{command}_command")
+    listed = re.search(r"exit codes:(.*?)(?:\n\s*example|\Z)", getattr(module, "EPILOG", ""), re.DOTALL)
     if listed is None:
         raise ValueError(f"the help of {command} lists no exit codes")
     codes = re.split(r",\s+(?=\d+ )", " ".join(listed[1].split()))

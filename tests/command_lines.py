@@ -5,7 +5,7 @@ import itertools
 import shlex
 from importlib import import_module
 
-from kafka_reassign_rpc.reassign_command import option_rules, options
+from kafka_reassign_rpc.reassign_command import options
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
 
@@ -36,7 +36,7 @@ def _of_kafka_reassign(words: list[str]) -> None:
         return
     parsed = options.parse(words)
     if not (parsed.has("help") or parsed.has("version") or parsed.has("completion")):
-        option_rules.chosen_action(parsed)
+        options.chosen_action(parsed)
 
 
 def _of_kafka_reassign_rpc(words: list[str]) -> None:

@@ -24,8 +24,9 @@ from xdist.remote import Producer
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests import first_failures, optional_software, pictures, tiers
+from tests import first_failures, optional_software, pictures, tiers, unlucky_loop, waiting
 from tests.costs import Costs
+from tests.ending_loop import EndingLoop
 from tests.processes import logs_of_processes
 from tests.scheduling import Units
 
@@ -33,7 +34,7 @@ hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
 hypothesis.settings.load_profile("default")
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.SelectorEventLoop,
+    "asyncio": EndingLoop,
     "uvloop": uvloop.new_event_loop,
 }
 ON_SPARK = (
@@ -114,14 +115,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", type=Path, help="append what each test costs to this file: tests/costs.py")
     parser.addoption("--pictures", type=Path, help="keep pictures of pages in this directory: tests/pictures.py")
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the run")
+    parser.addoption("--unlucky", type=int, metavar="SEED", help="nothing keeps its usual order: tests/unlucky_loop.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.begin(config.getoption("--run"), records=config.getoption("--record"))
     pictures.begin(config.getoption("--pictures"))
+    if config.getoption("--unlucky") is not None:
+        waiting.LEAST_S = unlucky_loop.LEAST_S
     if (costs := config.getoption("--costs")) is not None:
         config.pluginmanager.register(Costs(costs))
     config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")
+    config.addinivalue_line("markers", "in_order: says who of two is quicker, so that --unlucky leaves it in its order")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run was started in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)  # commands that tests interrupt would ignore it too
 
@@ -188,6 +193,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units |
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    if (seed := config.getoption("--unlucky")) is not None and not item.get_closest_marker("in_order"):
+        return {"asyncio": unlucky_loop.unlucky_loops(seed)}
     names = LOOPS if item.get_closest_marker("both_loops") else ("asyncio",)
     return {name: LOOPS[name] for name in names}
 

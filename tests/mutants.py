@@ -6,9 +6,9 @@ run its line, the quickest first; the first that fails twice has caught it. Whic
 takes, is known from the control runs of the unchanged code (`tests.ran_lines`), which have to pass. What runs when a
 module is imported meets the tests that import that module or run a line of it.
 
-Not caught is whatever no test has failed of: also what hangs, what is equivalent, and what no test runs. The copy with
-its control runs is kept, and what was found is in `tests/mutants.jsonl`: a run that was ended goes on where it was.
-`tests.mutants_page` makes docs/mutants.md of it.
+What no cheap test caught meets the other tests of `make test` that run its line (`ALSO`), the quickest first. Missed is
+what none of them has failed of, also what no test runs. The copy with its control runs is kept, and what was found is
+in `tests/mutants.jsonl`: a run that was ended goes on where it was. `tests.mutants_page` makes docs/mutants.md of it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,9 +43,19 @@ USED_BY = {
 """The rooms whose code is changed, and the folders of tests that may notice: of `make test`, without stock Kafka and
 without tests that take long. What decides has to be noticed by tests that start nothing.
 """
+ALSO = (
+    *("kraft", "transport", "fleet", "controller_channel", "zookeeper", "preflight", "python_client", "leaving"),
+    *("reassign_command", "security", "cli", "server", "status_page", "watch", "examples", "fuzz", "interop"),
+    *("campaign", "faults", "pipeline", "mixed_clusters", "migration", "foreign_clients"),
+)
+"""The other folders of `make test` whose tests run code of these rooms. Which lines run in the processes that a test
+starts is not known.
+"""
 CHEAP = ("-m", "not stock and not long")
-MOST_S = 30.0
-"""CPU seconds of the control run: a mutant meets as many of its tests, the quickest, as take no longer."""
+MOST_S, ALSO_MOST_S = 30.0, 15.0
+"""CPU seconds of the control run: a mutant meets as many of its cheap tests, the quickest, as take no longer; and as
+many others.
+"""
 STARTS_S, HANGS = 60.0, 3.0
 """A mutant hangs if its tests take so many times as long as in the control run, by the clock, and so many seconds more:
 a busy machine slows both.
@@ -96,6 +106,10 @@ class Mutant(NamedTuple):
 
     def found(self, by: str, seconds: float) -> Found:
         return Found(self.room, self.file, self.line, self.before, self.after, by, round(seconds, 1))
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        return self.found("", 0).key
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
@@ -159,15 +173,16 @@ def drawn(root: Path, room: str, count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
-def chosen_for(root: Path, mutant: Mutant, ran: RanLines) -> list[str]:
-    """The quickest first."""
+def chosen_for(root: Path, mutant: Mutant, ran: RanLines, asked: RanLines | None = None) -> list[str]:
+    """The quickest first. `asked`: a run of tests that the mutant has met before, as many as this gives for it."""
+    before = () if asked is None else chosen_for(root, mutant, asked)
     lines = range(mutant.line, mutant.last_line + 1)
     found = ran.by_tests(mutant.file, lines)
     if not found and ran.at_import(mutant.file, lines):
         near = importing(root, mutant)
         found = {test for test in ran.cpu_s if test.partition("::")[0] in near} | ran.by_tests(mutant.file)
-    chosen, left_s = list[str](), MOST_S
-    for test in sorted(found, key=lambda one: (ran.cpu_s[one], ran.clock_s[one], one)):
+    chosen, left_s = list[str](), MOST_S if asked is None else ALSO_MOST_S
+    for test in sorted(found.difference(before), key=lambda one: (ran.cpu_s[one], ran.clock_s[one], one)):
         left_s -= ran.cpu_s[test]
         if chosen and left_s < 0:
             break
@@ -176,14 +191,14 @@ def chosen_for(root: Path, mutant: Mutant, ran: RanLines) -> list[str]:
 
 
 def importing(root: Path, mutant: Mutant) -> set[str]:
-    """The files of tests that import its module."""
+    """The files of tests that import its module, by itself or as one of its room."""
     module = mutant.file.removesuffix(".py").replace("/", ".")
     parent, _, name = module.rpartition(".")
+    named = (module, f"from {parent} import {name}", f'modules_of("{mutant.room}")')
     return {
         str(file.relative_to(root))
-        for folder in USED_BY[mutant.room]
-        for file in root.joinpath("tests", folder).rglob("test_*.py")
-        if (text := file.read_text()) and (module in text or f"from {parent} import {name}" in text)
+        for file in root.joinpath("tests").rglob("test_*.py")
+        if (text := file.read_text()) and any(one in text for one in named)
     }
 
 
@@ -225,11 +240,12 @@ def _end_group(leader: int) -> None:
         return
 
 
-def tried(root: Path, mutant: Mutant, ran: RanLines) -> Found:
+def tried(root: Path, mutant: Mutant, ran: RanLines, asked: RanLines | None = None) -> Found:
+    """`asked`: as of `chosen_for`."""
     file = root / mutant.file
     source, before = file.read_text(), file.stat()
     assert source[mutant.first : mutant.last] == mutant.before
-    tests = chosen_for(root, mutant, ran)
+    tests = chosen_for(root, mutant, ran, asked)
     if not tests:
         return mutant.found(mutants_page.NOT_RUN, 0)
     began = time.monotonic()
@@ -266,13 +282,13 @@ def copied(commit: str, to: Path) -> Path:
     return to
 
 
-def control(root: Path, room: str, commit: str) -> RanLines:
-    """That of each folder of tests which may notice a mutant of the room, from an earlier call or by a run. Raises
-    RuntimeError if a test does not pass.
+def control(root: Path, folders: Iterable[str], commit: str) -> RanLines:
+    """That of each folder of tests, from an earlier call or by a run. Raises RuntimeError if a cheap test does not
+    pass. Of the folders of ALSO some may not, since it takes time to note each line: they are asked nothing.
     """
     files = sorted(str(one.relative_to(root)) for room in USED_BY for one in root.joinpath(PACKAGE, room).rglob("*.py"))
     runs = []
-    for folder in USED_BY[room]:
+    for folder in folders:
         began = time.monotonic()
         runs.append(_known(root, folder) or _run_now(root, folder, files, commit))
         took = f"{len(runs[-1].cpu_s)} tests pass, {time.monotonic() - began:.0f} s"
@@ -290,29 +306,49 @@ def _known(root: Path, folder: str) -> RanLines | None:
 def _run_now(root: Path, folder: str, files: Sequence[str], commit: str) -> RanLines:
     with _alone(root, "control"):  # another room may have had it run meanwhile
         if (found := _known(root, folder)) is None:
-            found = RanLines.found(root, folder, files, [*CHEAP, f"tests/{folder}"])
+            which = [*(() if folder in ALSO else CHEAP), f"tests/{folder}"]
+            found = RanLines.found(root, folder, files, which, some_may_fail=folder in ALSO)
             cpu_s = round(sum(found.cpu_s.values()), 1)
-            mutants_page.keep_control(mutants_page.Control(commit, folder, len(found.cpu_s), cpu_s))
+            run = mutants_page.Control(commit, folder, len(found.cpu_s), cpu_s, len(found.failed))
+            mutants_page.keep_control(run)
     return found
 
 
-def tried_of_room(root: Path, room: str, count: int, draw: mutants_page.Draw) -> None:
-    """`root`: of the control runs. The mutants are in a copy of it, since those of several rooms are tried at once."""
+def asked_also(room: str, others: Sequence[str] = ALSO) -> list[str]:
+    """The folders of tests that a mutant of the room meets which no cheap test caught. `others`: of those of ALSO."""
+    cheap = dict.fromkeys(folder for folders in USED_BY.values() for folder in folders)
+    return [folder for folder in (*cheap, *others) if folder not in USED_BY[room]]
+
+
+def tried_of_room(root: Path, room: str, count: int, draw: mutants_page.Draw, others: Sequence[str] | None) -> None:
+    """`root`: of the control runs. The mutants are in a copy of it, since those of several rooms are tried at once.
+    `others`: as of `asked_also`; None: cheap tests alone are asked.
+    """
+    mutants = drawn(root, room, count, draw.seed)
+    numbers = {mutant.key: number for number, mutant in enumerate(mutants, 1)}
+
+    def each(left: Sequence[Mutant], ran: RanLines, asked: RanLines | None = None) -> Iterator[tuple[Mutant, Found]]:
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.copytree(root, own, symlinks=True, ignore=shutil.ignore_patterns(".ran*", ".costs*", ".failed*"))
+        for mutant in left:
+            found = tried(own, mutant, ran, asked)
+            yield mutant, found
+            print(f"{room} {numbers[mutant.key]}: {found.what}: {found.by}, {found.seconds} s", flush=True)
+        shutil.rmtree(own)
+
     own = root.with_name(f"{root.name}-{room}")
     with _alone(own, "mutants"):
-        known = {one.key for one in mutants_page.read().get(draw, ())}
-        numbered = enumerate(drawn(root, room, count, draw.seed), 1)
-        left = [(number, one) for number, one in numbered if one.found("", 0).key not in known]
-        if not left:
-            return
-        ran = control(root, room, draw.commit)
-        shutil.rmtree(own, ignore_errors=True)
-        shutil.copytree(root, own, symlinks=True, ignore=shutil.ignore_patterns(".ran*", ".costs*"))
-        for number, mutant in left:
-            found = tried(own, mutant, ran)
-            mutants_page.keep(draw, found)
-            print(f"{room} {number}: {found.what}: {found.by}, {found.seconds} s", flush=True)
-        shutil.rmtree(own)
+        known = {one.key: one for one in mutants_page.read().get(draw, ())}
+        if left := [one for one in mutants if one.key not in known]:
+            for _, found in each(left, control(root, USED_BY[room], draw.commit)):
+                mutants_page.keep(draw, found)
+        known = {one.key: one for one in mutants_page.read().get(draw, ())}
+        left = [one for one in mutants if known[one.key].asks_others]
+        if others is not None and left:
+            cheap = control(root, USED_BY[room], draw.commit)
+            more = control(root, asked_also(room, others), draw.commit)
+            for mutant, found in each(left, RanLines.of_all([cheap, more]), cheap):
+                mutants_page.amend(draw, known[mutant.key]._replace(also=found.by, also_s=found.seconds))
 
 
 def main() -> int:
@@ -321,6 +357,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: %(default)s)")
     parser.add_argument("--room", action="append", choices=USED_BY, help="of these rooms alone; may be repeated")
     parser.add_argument("--commit", default="HEAD", help="of this commit (default: %(default)s)")
+    parser.add_argument("--cheap", action="store_true", help="ask cheap tests alone; a later call asks the others")
+    parser.add_argument("--other", action="append", choices=ALSO, help="of the others, ask these; may be repeated")
     given = parser.parse_args()
     named = subprocess.run(
         ["git", "rev-parse", "--short=8", given.commit], cwd=ROOT, capture_output=True, check=True, text=True
@@ -328,7 +366,10 @@ def main() -> int:
     draw = mutants_page.Draw(given.seed, named.stdout.strip())
     root = copied(draw.commit, Path(tempfile.gettempdir()) / f"mutants-{draw.commit}")
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        for done in [threads.submit(tried_of_room, root, room, given.count, draw) for room in given.room or USED_BY]:
+        others = None if given.cheap else given.other or ALSO
+        rooms = given.room or USED_BY
+        begun = [threads.submit(tried_of_room, root, room, given.count, draw, others) for room in rooms]
+        for done in begun:
             done.result()
     print(mutants_page.shares(mutants_page.read()[draw]))
     return 0

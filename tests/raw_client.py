@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import RESPONSES, SaslAuthenticateRequest, SaslHandshakeRequest
 
-TIMEOUT = 10
+TIMEOUT = 240
+PIECE_BYTES = 256 * 1024
 
 
 class Client:
@@ -30,10 +31,23 @@ class Client:
         self.writer.write(data)
         await asyncio.wait_for(self.writer.drain(), TIMEOUT)
 
+    async def send_in_pieces(self, data: bytes) -> None:
+        """Where turns of the loop are measured: this client shares it."""
+        for at in range(0, len(data), PIECE_BYTES):
+            await self.send(data[at : at + PIECE_BYTES])
+
     async def frame(self) -> bytes:
         """The next frame, without its length."""
-        head = await asyncio.wait_for(self.reader.readexactly(4), TIMEOUT)
-        return await asyncio.wait_for(self.reader.readexactly(int.from_bytes(head, "big")), TIMEOUT)
+        return b"".join(await self.frame_in_pieces())
+
+    async def frame_in_pieces(self) -> list[bytes]:
+        """As `send_in_pieces`."""
+        async with asyncio.timeout(TIMEOUT):
+            left, pieces = int.from_bytes(await self.reader.readexactly(4), "big"), []
+            while left:
+                pieces.append(await self.reader.readexactly(min(left, PIECE_BYTES)))
+                left -= len(pieces[-1])
+        return pieces
 
     async def call(self, body: Any, version: int) -> Any:
         """Send a request and read its answer."""

@@ -59,5 +59,5 @@ def test_what_a_process_left_behind_has_spent_counts_after_it_was_killed_unwaite
         processes.look()
         parent.kill()
     after, jvms = processes.look()
-    assert 0.29 <= after - before < 3, "0.3, less what a sum of fractions loses"
+    assert 0.29 <= after - before < 10, "0.3, less what a sum of fractions loses"
     assert jvms == jvms_before

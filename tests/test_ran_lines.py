@@ -57,11 +57,13 @@ def test_each_line_has_the_tests_that_run_it_and_each_test_its_time(
 
 def test_several_runs_are_one_with_the_lines_and_times_of_all() -> None:
     first = RanLines({"a.py": {1: frozenset({"one"}), 2: frozenset({"one"})}}, {"one": 1.0}, {"one": 1.5})
-    second = RanLines({"a.py": {2: frozenset({"two"})}, "b.py": {3: frozenset({"two"})}}, {"two": 2.0}, {"two": 2.5})
+    lines = {"a.py": {2: frozenset({"two"})}, "b.py": {3: frozenset({"two"})}}
+    second = RanLines(lines, {"two": 2.0}, {"two": 2.5}, frozenset({"three"}))
     ran = RanLines.of_all([first, second])
     assert [ran.by_tests("a.py", [line]) for line in (1, 2, 3)] == [{"one"}, {"one", "two"}, set()]
     assert ran.by_tests("b.py") == {"two"}
     assert (ran.cpu_s, ran.clock_s) == ({"one": 1.0, "two": 2.0}, {"one": 1.5, "two": 2.5})
+    assert ran.failed == {"three"}
 
 
 def test_a_run_with_a_test_that_fails_twice_is_an_error_that_names_it(tmp_path: Path) -> None:
@@ -70,6 +72,14 @@ def test_a_run_with_a_test_that_fails_twice_is_an_error_that_names_it(tmp_path: 
         RanLines.found(root, "all", ["code_under_test.py"], ["tests"])
     with pytest.raises(FileNotFoundError):
         RanLines.read(root, "all")
+
+
+def test_where_some_may_fail_those_that_do_are_named_and_no_line_has_them(tmp_path: Path) -> None:
+    root = repository(tmp_path, TESTS.replace("== 2", "== 3"))
+    ran = RanLines.found(root, "all", ["code_under_test.py"], ["tests"], some_may_fail=True)
+    first, second = "tests/test_it.py::test_first", "tests/test_it.py::test_second"
+    assert ran.failed == {second} == RanLines.read(root, "all").failed
+    assert ran.by_tests("code_under_test.py", [4, 5, 6]) == ran.cpu_s.keys() == ran.clock_s.keys() == {first}
 
 
 def test_a_test_that_fails_once_on_a_busy_machine_is_one_of_a_run_that_passes(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_five_numbers_in_a_row_choose_each_file_once(number: int) -> None:
 
 
 def test_the_rooms_of_a_change_are_chosen_whatever_the_number() -> None:
-    changed = ["kafka_reassign_rpc/watch/missing_sizes.py", "kafka_reassign_rpc/b/x.py", "README.md", "docs/a/page.md"]
+    changed = ["kafka_reassign_rpc/watch/seen_cluster.py", "kafka_reassign_rpc/b/x.py", "README.md", "docs/a/page.md"]
     for number in range(PARTS):
         assert {FILES[1], FILES[-1]} <= chosen(FILES, number, changed)
 

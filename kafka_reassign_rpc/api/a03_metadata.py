@@ -26,9 +26,14 @@ from kafka_reassign_rpc.api.api_definition import (
     served,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with
-from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, known_topics
+from kafka_reassign_rpc.api.visible_topics import (
+    INTERNAL_TOPICS,
+    PartitionMetadata,
+    is_visible,
+    known_topics,
+    partition_metadata,
+)
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     InvalidRequest,

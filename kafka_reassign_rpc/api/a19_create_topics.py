@@ -21,8 +21,7 @@ from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, required_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.api.config_ports import DeletedAcl
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.refusals import each_element
-from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
+from kafka_reassign_rpc.core.acls.acl_binding import AclBindingFilter
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.turns import rest

@@ -28,7 +28,8 @@ from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
-from kafka_reassign_rpc.support.turns import rest
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 _DESCRIPTION = struct.Struct(">qqiq")
 _REPLICA = struct.Struct(">iqB")
@@ -59,6 +60,8 @@ async def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: Reques
         if throttles is None or throttles[0] != move.topic:
             throttles = move.topic, controller.throttles(move.topic)
         found.append(encode_description(move, throttles[1]))
+    if asked is not None:
+        await in_turns(emptied(*asked.values(), asked))
     return Encoded([NO_ERROR + uvarint(len(found) + 1), *in_pieces(found), b"\x00"])
 
 

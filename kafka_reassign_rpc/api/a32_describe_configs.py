@@ -29,10 +29,10 @@ from kafka_reassign_rpc.api.config_entries import (
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.settings.server_settings import divided
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka_reassign_rpc.support.turns import rest

@@ -1,7 +1,12 @@
 """Filters of ACLs as DescribeAcls and DeleteAcls send them."""
 
-from kafka_reassign_rpc.core.acls.acl_binding import AclOperation, AclPermissionType, PatternType, ResourceType
-from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
+from kafka_reassign_rpc.core.acls.acl_binding import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DescribeAclsRequest
 

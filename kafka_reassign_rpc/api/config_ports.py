@@ -6,8 +6,7 @@ from typing import Protocol
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
-from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern
-from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
+from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, AclBindingFilter, ResourcePattern
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
@@ -36,7 +35,7 @@ class DefaultsChange(msgspec.Struct, frozen=True):
 
 class ConfigPort(Protocol):
     """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them (names:
-    `core.state.config_entities`).
+    `core.config_values`).
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:

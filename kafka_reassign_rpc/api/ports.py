@@ -13,8 +13,7 @@ import msgspec
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -25,7 +24,7 @@ from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Parti
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.turns import Steps

@@ -1,5 +1,5 @@
 """How a node refuses what concerns records, groups and transactions, since it leads and coordinates none of them. Each
-such API is a row of `refused_records`, `refused_groups` or `refused_transactions`: who may ask, and with which errors.
+such API is a row of `refused_records` or `refused_coordination`: who may ask, and with which errors.
 Where a request names topics or groups, and where the answer gives each an error, is read from the schemas.
 
 The order of errors is that of KafkaApis and the coordinators: what the caller may not touch, unknown ids, what does not

@@ -60,7 +60,7 @@ from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import named_twice
-from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.support.turns import in_turns, rest
 
 READ, WRITE, DESCRIBE, DELETE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.DELETE
 TOPIC, CLUSTER = AclResource.TOPIC, AclResource.CLUSTER
@@ -220,7 +220,10 @@ async def _not_written(request: m.WriteTxnMarkersRequest, version: int, error: K
             topics = topics_refused(marker, _Marker, version, same(error))
             yield InParts(marker_result, layout(_Marker, version).topics, len(marker.topics), topics)
 
-    items = sum(1 + partitions_of(marker, version) for marker in request.markers)
+    items = 0
+    for marker in request.markers:
+        items += 1 + partitions_of(marker, version)
+        await rest()
     return await answer_with(
         m.WriteTxnMarkersResponse(version=version), "markers", markers(), len(request.markers), items
     )

@@ -8,11 +8,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from kafka_reassign_rpc import api as handlers
-from kafka_reassign_rpc.api import refused_groups, refused_records, refused_tokens, refused_transactions, vendor_table
+from kafka_reassign_rpc.api import refused_coordination, refused_records, vendor_table
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 
-TABLES = (refused_records, refused_groups, refused_transactions, refused_tokens, vendor_table)
+TABLES = (refused_records, refused_coordination, vendor_table)
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 
 

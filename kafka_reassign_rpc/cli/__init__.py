@@ -2,31 +2,27 @@
 
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
-server_settings                           the settings of serve: the catalogue with defaults and help texts
+server_settings                           the settings of serve: the catalogue with defaults and help texts; which files
+                                          with secrets they name
 connection_settings                       its part about limits on connections (defaults: server.server_limits)
 http_settings                             about the pages for monitoring
 webhook_settings                          about notifications (defaults: controller.telemetry.webhook_requests)
-watch_settings                            about what `watch` sees
-front_settings                            about a server in front of KRaft (default: kraft.state_log.silence)
-security_settings                         about TLS and logins
-sasl_settings                             about SASL of listeners (defaults: security.sasl.sasl_config)
+cluster_settings                          about what `watch` sees, and about a server in front of KRaft (default:
+                                          kraft.state_log.silence)
+security_settings                         about TLS and logins, also about SASL of listeners (defaults:
+                                          security.sasl.sasl_config)
 outward_settings                          about connections to brokers and to ZooKeeper
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
 security_names                            names that mean security and that nothing would use
-cluster_access                            which cluster check, leave and status mean, and how they reach its ZooKeeper
-secret_settings                           the files with secrets that the settings of a server name
+cluster_access                            which cluster check, leave and status mean, and how they and serve reach it
 extras                                    which extra of the package each command needs
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
 long_running                              prints the ready line (its text: `…_command`); logging and signals of serve,
                                           watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode
-kraft_access                              how serve, check, status and leave reach a cluster in KRaft mode
-demo_topics                               topics with records, in the cluster in KRaft mode that `serve` starts
-fleet_subprocess                          the simulated brokers that serve starts
-submit_ending                             how submit runs and ends, of both kinds of plans
-pipeline_jobs, status_line                shared by export, plan, submit, audit and history
-status_drawing                            the status line on a terminal
+own_cluster                               the simulated brokers that serve starts, and topics in KRaft mode
+pipeline_jobs                             shared by export, plan, submit, audit and history
 plan_arguments                            the kinds of plans and their flags
 broker_weights                            the file of weights that plan and audit read
 spark_arguments                           flags for Spark, shared by plan, audit and history

@@ -5,9 +5,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
-from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.text_table import columns_of
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
-    from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
+    from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import FoundSnapshot
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
@@ -47,7 +46,6 @@ _NO_PROBLEMS = ("spread", "log_dirs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument("--snapshots", required=True, metavar="DIR", help="a directory of snapshots, or one snapshot")
     parser.add_argument(
         "--events", metavar="DIR", help="the events that `export --events` wrote: they name who asked for a change"
@@ -68,11 +66,11 @@ def _audit(arguments: argparse.Namespace) -> int:
     check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.output_directory import require_free
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
-    taken = snapshot_series.find_snapshots(store_path(arguments.snapshots))
+    taken = snapshot_files.find_snapshots(store_path(arguments.snapshots))
     _check(taken)
     weights = _weights(arguments.broker_weights, taken[-1].path)
     events = None if arguments.events is None else store_path(arguments.events)
@@ -81,16 +79,24 @@ def _audit(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         require_free(store_path(arguments.out))
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
-    drawing = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
+    drawing = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.result_pages"
     paths = [*(one.path for one in taken), *([] if events is None else [events])]
     with piece_caller("audit", arguments, rows, paths, status.show, imports=drawing) as call:
         from kafka_reassign_rpc.pipeline.auditing.audit_job import audit_tables
 
         status.show(f"reading {counted(len(taken), 'snapshot')}")
         tables = audit_tables(call, taken, events)
-    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads, targets_of
-    from kafka_reassign_rpc.pipeline.auditing.log_dir_spread import FAILED, LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
-    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.auditing.load_spread import (
+        FAILED,
+        LOG_DIR_SCHEMA,
+        SPREAD_SCHEMA,
+        LogDirRow,
+        Spread,
+        log_dir_rows,
+        spread_of_loads,
+        targets_of,
+    )
+    from kafka_reassign_rpc.pipeline.reports import result_tables
 
     brokers = tables["brokers"].to_pylist()
     spread, log_dirs = spread_of_loads(brokers, weights), log_dir_rows(taken[-1].path)
@@ -99,18 +105,18 @@ def _audit(arguments: argparse.Namespace) -> int:
         shown["spread"] = result_tables.first_rows(spread, Spread._fields)
         shown["log_dirs"] = result_tables.first_rows(log_dirs, LogDirRow._fields)
     else:
-        from kafka_reassign_rpc.pipeline.reports import audit_report
+        from kafka_reassign_rpc.pipeline.reports import result_pages
 
         status.show("writing the tables")
-        with result_directory.ResultDirectory(store_path(arguments.out), taken[-1].meta.at) as writer:
+        with result_tables.ResultDirectory(store_path(arguments.out), taken[-1].meta.at) as writer:
             shown = writer.write_tables(tables)
             shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
             shown["log_dirs"] = writer.write_rows("log_dirs", LOG_DIR_SCHEMA, log_dirs)
             status.show("drawing the report")
             now = [row for row in brokers if row["at"] == taken[-1].meta.at and row["live"]]
             metas, rows_of_spread = [one.meta for one in taken], [one._asdict() for one in spread]
-            page = audit_report.audit_page(metas, rows_of_spread, now, targets_of(now, weights), shown)
-            writer.write_page(result_directory.REPORT, page)
+            page = result_pages.audit_page(metas, rows_of_spread, now, targets_of(now, weights), shown)
+            writer.write_page(result_tables.REPORT, page)
     status.clear()
     _print(taken, shown, as_json=arguments.json)
     has_found = any(shown[name].total for name in EMPTY if name not in _NO_PROBLEMS)
@@ -119,7 +125,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 def _check(taken: "Sequence[FoundSnapshot]") -> None:
     """Reports what is wrong before Spark has started. Raises BadInput."""
-    from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
+    from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_log_dirs
     from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 
     for one in taken:
@@ -144,9 +150,8 @@ def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]"
 
 def _weights(file: str | None, last: "StorePath") -> dict[int, dict[str, float]]:
     """Every live broker of the last snapshot has one, or none has."""
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-    from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_weights
+    from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows, require_weights
 
     weights = read_broker_weights(file)
-    require_weights({row["broker"]: row["live"] for row in snapshot_files.read(last, "brokers").to_pylist()}, weights)
+    require_weights({row["broker"]: row["live"] for row in read_broker_rows(last)}, weights)
     return weights

@@ -7,25 +7,24 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli.cluster_access import given, in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_access import add_timeout, given, in_kraft_mode, reached, timeout_seconds
+from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners
-from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked
-from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
+from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.preflight import departure_findings, findings, own_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft
-from kafka_reassign_rpc.preflight.check_departure import check_departure
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.preflight.departure_findings import check_departure
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.support.secrecy import told
-from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
+from kafka_reassign_rpc.support.typed_commands import Connection
+from kafka_reassign_rpc.transport.broker_links import LISTENER
 
 HELP = "look whether a server could control a cluster, whether it could migrate to KRaft, or whether brokers may go"
 USAGE = (
@@ -55,12 +54,9 @@ exit codes: 0 a server can control the cluster (--for-kraft: it is ready; --with
             unsafe or cannot be found out, 2 wrong flags or settings
 example:    kafka-reassign-rpc check --zookeeper-connect zk1:2181/kafka --listeners PLAINTEXT://controller1:9092
 """
-DEFAULT_TIMEOUT_MS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = USAGE
-    parser.epilog = EPILOG
     parser.add_argument(
         "--for-kraft", action="store_true", help="look whether the cluster is ready for its migration to KRaft"
     )
@@ -68,20 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
     add_flags(parser, SETTINGS)
-
-
-def add_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--timeout-ms",
-        metavar="MS",
-        default=DEFAULT_TIMEOUT_MS,
-        help="milliseconds to connect to ZooKeeper, to read from it, and for the answers of each broker (default:"
-        " %(default)s)",
-    )
-
-
-def timeout_seconds(arguments: argparse.Namespace) -> float:
-    return float(checked("--timeout-ms", whole(1, 3_600_000), arguments.timeout_ms)) / 1000
 
 
 async def _read(sasl: SaslSources) -> None:
@@ -141,17 +123,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
-    from kafka_reassign_rpc.cli import kraft_access, kraft_serving  # its client takes a while to import
+    from kafka_reassign_rpc.cli import kraft_serving  # it takes a while to import
     from kafka_reassign_rpc.kraft import kraft_check
 
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     logging.disable(logging.CRITICAL)
     kraft_serving.kraft_config(values, common)
     client = f"check-{values['broker.id']}"
-    at = kraft_access.reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
+    at = reached(values[BOOTSTRAP], values[COMMAND_CONFIG], client, round(seconds * 1000))
     own, protocol = values["listeners"][0], at.protocol
     lost = kraft_serving.lost_secrecy(own, protocol)
-    return asyncio.run(kraft_check.check(at.settings, at.configs, values["broker.id"], lost))
+    found = asyncio.run(kraft_check.check(at.settings, at.configs, values["broker.id"], lost))
+    return findings.filled(found, Connection(values[BOOTSTRAP], values[COMMAND_CONFIG]))
 
 
 def _shown(

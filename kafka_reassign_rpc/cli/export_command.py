@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, client_of, connected, run_job, say
-from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, client_of, connected, run_job, say
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import seconds
 from kafka_reassign_rpc.support.counted import counted
@@ -40,7 +39,6 @@ example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out sn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_connection_arguments(parser)
     parser.add_argument("--out", metavar="DIR", help="the directory of the snapshot; it must be new or empty")
     parser.add_argument(
@@ -94,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     from kafka_reassign_rpc.pipeline.output_directory import require_free
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     out = None if arguments.out is None else store_path(arguments.out)
@@ -105,7 +103,7 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
         snapshot_files.read_meta(before)
     if arguments.rates_over is not None:
         over = store_path(arguments.rates_over)
-        snapshot_series.find_snapshots(over)
+        snapshot_files.find_snapshots(over)
         if out is not None and out.parent == over:
             raise UsageError("--out: lies in --rates-over, where its rates would count as those of one moment")
     stop = threading.Event()
@@ -151,12 +149,9 @@ def _all(
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
         from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-        status = Status()
-        try:
+        with Status() as status:
             connect = partial(client_of, arguments)
             followed = export_new_events(client, connect, store_path(arguments.events), status.show)
-        finally:
-            status.clear()
         for warning in followed.warnings:
             say(f"warning: {warning}")
         events = counted(followed.events, "new event")
@@ -167,22 +162,18 @@ def _one(
     client: "ReassignmentClient", out: "StorePath", arguments: argparse.Namespace, before: "StorePath | None"
 ) -> "ExportedSnapshot":
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
-    from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
-    from kafka_reassign_rpc.pipeline.snapshots.rates_over_time import RatesOverTime
-    from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
+    from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes, RatesOverTime, RatesTable
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     rates = None if arguments.rates is None else RatesTable(store_path(arguments.rates))
-    status, source = Status(), arguments.bootstrap_server
-    try:
+    source = arguments.bootstrap_server
+    with Status() as status:
         earlier = None if before is None else EarlierSizes(before)
         over = None if arguments.rates_over is None else store_path(arguments.rates_over)
         over_time = None if over is None else RatesOverTime(over, arguments.rates_by)
         found = export(
             client, out, source=source, show_status=status.show, earlier=earlier, rates=rates, over_time=over_time
         )
-    finally:
-        status.clear()
     for warning in found.warnings:
         say(f"warning: {warning}")
     return found

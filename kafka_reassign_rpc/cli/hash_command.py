@@ -22,7 +22,6 @@ LONGEST = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument("user", metavar="USER", help="the name of the user")
     parser.add_argument(
         "--iterations",

@@ -8,15 +8,14 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.cli.cluster_settings import WATCH
 from kafka_reassign_rpc.cli.http_settings import LISTENER, PROTOCOL
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, SETTINGS_OF_WATCH
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.cli.watch_settings import WATCH
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.properties import prefix_of
+from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 
@@ -47,8 +46,6 @@ EVERY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = USAGE
-    parser.epilog = EPILOG
     parser.add_argument("--pid", metavar="PID", type=int, help="the process id of the server; 1 in a container")
     parser.add_argument("--ready", action="store_true", help="ask for /ready: whether it can be used, not only lives")
     parser.add_argument(

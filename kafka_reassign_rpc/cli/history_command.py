@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
-from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.counted import first_of
@@ -43,7 +42,6 @@ EMPTY = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument("--events", required=True, metavar="DIR", help="the events that `export --events` wrote")
     parser.add_argument(
         "--snapshot", metavar="DIR", help="a snapshot that `export` wrote: it gives the sizes of partitions"
@@ -87,7 +85,7 @@ def _history(arguments: argparse.Namespace) -> int:
         require_free(out)
     status = Status()
     rows = event_files.check(events) if files else 0
-    page = None if out is None else "kafka_reassign_rpc.pipeline.reports.history_report"
+    page = None if out is None else "kafka_reassign_rpc.pipeline.reports.result_pages"
     paths = [events, *([] if arguments.snapshot is None else [store_path(arguments.snapshot)])]
     with piece_caller("history", arguments, rows, paths, status.show, imports=page) as call:
         if arguments.follow:
@@ -125,20 +123,20 @@ def _tables(
 ) -> "dict[str, TableExcerpt]":
     """Also puts the tables in place. `show_status` gets each step in words."""
     from kafka_reassign_rpc.pipeline.move_history.history_job import history
-    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.reports import result_tables
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     snapshot = None if arguments.snapshot is None else store_path(arguments.snapshot)
     with history(call, store_path(arguments.events), snapshot) as found:
         if arguments.out is None:
             return {name: result_tables.excerpt(found.tables[name]) for name in EMPTY}
-        from kafka_reassign_rpc.pipeline.reports import history_report
+        from kafka_reassign_rpc.pipeline.reports import result_pages
 
         show_status("writing the tables")
-        with result_directory.ResultDirectory(store_path(arguments.out), found.newest) as writer:
+        with result_tables.ResultDirectory(store_path(arguments.out), found.newest) as writer:
             shown = writer.write_tables(found.tables)
             show_status("drawing the report")
-            writer.write_page(result_directory.REPORT, history_report.history_page(found.moves, shown))
+            writer.write_page(result_tables.REPORT, result_pages.history_page(found.moves, shown))
     return {name: shown[name] for name in EMPTY}
 
 

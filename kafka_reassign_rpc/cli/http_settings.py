@@ -7,14 +7,13 @@ from typing import Any
 
 from kafka_reassign_rpc.cli.listener_settings import refuse_without_effect
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, in_group
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import OneOf, host_and_port, host_names, text
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.properties import prefix_of
+from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.listener_security import tls_context
+from kafka_reassign_rpc.server.http_server import HttpSecurity
+from kafka_reassign_rpc.server.listener import tls_context
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
 
 PROCESS = "files, logs and metrics"
@@ -26,14 +25,14 @@ LISTENER = "METRICS"
 """The name of the listener of these pages: its settings of TLS begin with `listener.name.metrics.`"""
 EVERY_ADDRESS = ("0.0.0.0", "::", "[::]", "")  # noqa: S104 (what listens on all addresses is recognised)
 
-HTTP_SETTINGS: tuple[Setting, ...] = (
+HTTP_SETTINGS = in_group(
+    PROCESS,
     Setting(
         "metrics.listener",
         host_and_port,
         None,
         "The address on which the server serves /metrics (Prometheus), /health, /ready and the status page (/) over"
         " HTTP. Port 0 picks a free port.",
-        group=PROCESS,
         metavar="HOST:PORT",
         default_words="not served",
     ),
@@ -43,7 +42,6 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         "PLAINTEXT",
         "SSL: the metrics.listener speaks HTTPS, by the settings ssl.* or listener.name.metrics.ssl.*. With"
         " ssl.client.auth=required only clients with a certificate may read.",
-        group=PROCESS,
     ),
     Setting(
         USERS_FILE,
@@ -52,7 +50,6 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         "A file with users and hashes of their passwords: only they may read from metrics.listener (HTTP Basic). It"
         " needs metrics.security.protocol=SSL. The form is that of sasl.plain.users.file; the server looks for changes"
         " every second.",
-        group=PROCESS,
         metavar="FILE",
         default_words="everybody who can connect",
     ),
@@ -64,7 +61,6 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         " addresses, localhost, and the hosts of metrics.listener, listeners and advertised.listeners. Others get"
         " 421: a web page from elsewhere could read them through a browser (DNS rebinding). /health and /ready answer"
         " to any.",
-        group=PROCESS,
         metavar="NAME,…",
         default_words="no other",
     ),
@@ -74,7 +70,6 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         None,
         "What the status page and its API show at metrics.listener. off: there is none. counts: numbers alone, no names"
         " of topics, principals, reasons or addresses. full: everything, to all who may read from metrics.listener.",
-        group=PROCESS,
         default_words="full where metrics.users.file or client certificates say who may read, else counts",
     ),
 )

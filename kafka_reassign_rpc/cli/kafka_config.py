@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.cli.security_names import listeners_of, mechanisms_of
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
-from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, parse_properties
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, BadSetting, parse_properties
 from kafka_reassign_rpc.security.secret_files import SecretFile, of_settings_file
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_path
@@ -53,7 +52,7 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
     except BadSetting as error:
         raise UsageError(f"--kafka-config: {path}: {error}") from None
     names, below = frozenset(wanted), frozenset(of_listeners)
-    taken = {name: value for name, value in found.items() if name in names or is_of_listener(name, below)}
+    taken = {name: value for name, value in found.items() if name in names or setting_of_listener(name, below)}
     left = tuple(name for name in found if name not in taken and not is_of_providers(name))
     try:
         return KafkaConfig(
@@ -68,12 +67,8 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
         raise UsageError(f"--kafka-config: {path}: {error}") from None
 
 
-def is_of_listener(name: str, of_listeners: Iterable[str]) -> bool:
-    """The name is `listener.name.<listener>.<setting>` or `listener.name.<listener>.<mechanism>.<setting>`."""
-    return setting_of_listener(name, of_listeners) is not None
-
-
 def setting_of_listener(name: str, of_listeners: Iterable[str]) -> str | None:
+    """Where the name is `listener.name.<listener>.<setting>` or `listener.name.<listener>.<mechanism>.<setting>`."""
     if not name.startswith(LISTENER_PREFIX):
         return None
     known = frozenset(of_listeners)

@@ -7,25 +7,23 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.cli import demo_topics
-from kafka_reassign_rpc.cli.front_settings import BOOTSTRAP_CONTROLLER, IMPORT, LEAD, NODES
-from kafka_reassign_rpc.cli.kraft_access import patient_properties, reached_by, warn
+from kafka_reassign_rpc.cli import own_cluster
+from kafka_reassign_rpc.cli.cluster_access import patient_properties, reached_by, warn
+from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, BOOTSTRAP_CONTROLLER, COMMAND_CONFIG, IMPORT, LEAD, NODES
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_kraft.kraft_cluster import EmbeddedKRaft
 from kafka_reassign_rpc.kraft.front import FrontNodes, FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess
 from kafka_reassign_rpc.kraft.term_duties import Asked
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login.client_security import client_security
+from kafka_reassign_rpc.security.login.sasl_login import client_security
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
-from kafka_reassign_rpc.server.listener import Listener
-from kafka_reassign_rpc.server.listener_security import tls_context
+from kafka_reassign_rpc.server.listener import Listener, tls_context
 from kafka_reassign_rpc.support.host_port import Address, is_host_name, is_loopback
 
 CLIENT_ID = "kafka-reassign-rpc-{}"
@@ -144,7 +142,7 @@ async def serve(
         async def start() -> None:
             if own is not None:
                 await stack.enter_async_context(own)
-                await demo_topics.fill(own.bootstrap)
+                await own_cluster.fill(own.bootstrap)
             stack.push_async_exit(server)
             await server.__aenter__()
             await server.ready()

@@ -5,15 +5,21 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
-from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.cluster_access import add_access, add_cluster, in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_access import (
+    add_access,
+    add_cluster,
+    add_timeout,
+    in_kraft_mode,
+    reached,
+    timeout_seconds,
+)
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -25,7 +31,7 @@ from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.connection_flags import add_command_config
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -59,8 +65,6 @@ _LONGEST_ANSWER = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = USAGE
-    parser.epilog = EPILOG
     add_cluster(parser)
     parser.add_argument("--export", metavar="FILE", help="keep what a stock controller has no place for in this file")
     parser.add_argument("--yes", action="store_true", help="take every step without asking")
@@ -116,23 +120,36 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--delete-topic: a cluster in ZooKeeper mode has no topic of ours")
     access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
     history = None if arguments.without_history or not arguments.export else _history(arguments, seconds)
-    choices = _choices(arguments, history)
+    work = _leave(connect, access, seconds, _choices(arguments, history))
+    return _done(work, (ZkError, OSError), _advice, f"while {znode_paths.REASSIGN_CANCEL} exists no new move starts")
+
+
+def _done(
+    work: Coroutine[Any, Any, None],
+    foreseen: tuple[type[Exception], ...],
+    advice: Callable[[Exception], str],
+    until_then: str,
+) -> int:
+    """Returns the exit code. `advice`: what to do before the next run; `until_then`: what holds once it is
+    interrupted.
+    """
     logging.disable(logging.CRITICAL)  # the steps say what the log would
     try:
-        asyncio.run(_leave(connect, access, seconds, choices))
+        asyncio.run(work)
     except (Stopped, WrongFile) as error:
-        sys.stderr.write(f"kafka-reassign-rpc leave: {error}\n")
-    except (ZkError, OSError) as error:
-        sys.stderr.write(f"kafka-reassign-rpc leave: {error}; {_advice(error)}run this command again\n")
+        _complain(str(error))
+    except foreseen as error:
+        _complain(f"{error}; {advice(error)}run this command again")
     except KeyboardInterrupt:
-        sys.stderr.write(
-            f"kafka-reassign-rpc leave: interrupted; while {znode_paths.REASSIGN_CANCEL} exists no new move starts; "
-            "to go on, run this command again\n"
-        )
+        _complain(f"interrupted; {until_then}; to go on, run this command again")
         raise
     else:
         return 0
     return 1
+
+
+def _complain(text: str) -> None:
+    say(f"kafka-reassign-rpc leave: {text}")
 
 
 def _choices(arguments: argparse.Namespace, history: Callable[[Facts], Awaitable[Any]] | None = None) -> Choices:
@@ -147,7 +164,6 @@ def _choices(arguments: argparse.Namespace, history: Callable[[Facts], Awaitable
 
 
 def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
-    from kafka_reassign_rpc.cli.kraft_access import reached
     from kafka_reassign_rpc.kraft import leave_cluster
     from kafka_reassign_rpc.kraft.ports import LookFailed
     from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
@@ -155,22 +171,9 @@ def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
     lead_ms = checked("--state-log-lead-ms", whole(1_000, 60_000), arguments.state_log_lead_ms)
     at = reached(arguments.bootstrap_server, arguments.command_config, "kafka-reassign-leave", round(seconds * 1000))
     cluster = leave_cluster.Cluster(*at, at.of_controllers(arguments.bootstrap_controller), lead_ms / 1000)
-    logging.disable(logging.CRITICAL)  # the steps say what the log would
-    try:
-        asyncio.run(leave_cluster.leave(cluster, _choices(arguments), delete_topic=arguments.delete_topic))
-    except (Stopped, WrongFile) as error:
-        sys.stderr.write(f"kafka-reassign-rpc leave: {error}\n")
-    except (LogError, LookFailed, KafkaError, OSError) as error:
-        sys.stderr.write(f"kafka-reassign-rpc leave: {error}; then run this command again\n")
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            "kafka-reassign-rpc leave: interrupted; no new move starts before `kafka-reassign --enable`; to go on, run"
-            " this command again\n"
-        )
-        raise
-    else:
-        return 0
-    return 1
+    work = leave_cluster.leave(cluster, _choices(arguments), delete_topic=arguments.delete_topic)
+    until_then = "no new move starts before `kafka-reassign --enable`"
+    return _done(work, (LogError, LookFailed, KafkaError, OSError), lambda _: "then ", until_then)
 
 
 async def _leave(connect: str, access: Access, seconds: float, choices: Choices) -> None:
@@ -251,7 +254,7 @@ async def _answer() -> bytes:
 def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts], Awaitable[Any]]:
     """Asks the controller, a server of ours, at the endpoint of the client's security protocol."""
     try:
-        properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
+        properties = load_properties(arguments.command_config, _warn)
         client_configs("localhost:1", properties, _warn)
     except BadSetting as error:
         raise UsageError(f"--command-config: {error}") from None

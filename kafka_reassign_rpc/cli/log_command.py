@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.kraft.state_log import TOPIC
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.human_units import iso_time
@@ -42,7 +42,6 @@ _MOST_OFFSET = (1 << 63) - 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_bootstrap_server(parser, required=True)
     add_command_config(parser)
     parser.add_argument("--topic", default=TOPIC, help="the topic of the state log (default: %(default)s)")
@@ -94,7 +93,7 @@ def _settings(arguments: argparse.Namespace) -> "ClientSettings":
         say(f"warning: {text}")
 
     try:
-        properties = load_properties(arguments.command_config, warn) if arguments.command_config else {}
+        properties = load_properties(arguments.command_config, warn)
         properties = {"default.api.timeout.ms": str(PATIENCE_MS), **properties}
         configs = client_configs(arguments.bootstrap_server, properties, warn)
         return client_settings({"client_id": "kafka-reassign-log", **configs})

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.server import file_descriptors, interpreter_tuning
-from kafka_reassign_rpc.server.event_loop import LoopName
-from kafka_reassign_rpc.server.event_loop import run as run_loop
+from kafka_reassign_rpc.security.properties import BadSetting
+from kafka_reassign_rpc.server import interpreter_tuning, process_limits
+from kafka_reassign_rpc.server.interpreter_tuning import LoopName
+from kafka_reassign_rpc.server.interpreter_tuning import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.secrecy import told
@@ -104,7 +104,7 @@ def run_until_signalled(
             collector.cancel()
 
     interpreter_tuning.tune_interpreter()
-    file_descriptors.raise_limit()
+    process_limits.raise_descriptor_limit()
     try:
         run_loop(wrapped(), None if loop == "auto" else loop)
     except asyncio.CancelledError:

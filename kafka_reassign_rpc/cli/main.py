@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.support.environment import misspelt
+from kafka_reassign_rpc.support.connection_flags import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 from kafka_reassign_rpc.support.shell_completion import add_completion
@@ -19,6 +19,8 @@ COMMANDS = tuple(EXTRA_OF_COMMAND)
 
 
 class CliCommand(Protocol):
+    """A module. It may also have USAGE and EPILOG, which `--help` shows."""
+
     HELP: str
     DESCRIPTION: str
 
@@ -66,6 +68,8 @@ def _run(argv: Sequence[str]) -> int:
                 name,
                 help=module.HELP,
                 description=module.DESCRIPTION,
+                usage=getattr(module, "USAGE", None),
+                epilog=getattr(module, "EPILOG", None),
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
         )

@@ -28,7 +28,6 @@ example:    kafka-reassign-rpc notify --config /etc/kafka-reassign/server.toml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_flags(parser, WEBHOOK_SETTINGS)
 
 

@@ -4,126 +4,99 @@ Names and meanings are Kafka's; those of ZooKeeper's SASL are system properties 
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, in_group, kafka_setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import password, text, text_or_empty, true_or_false
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.cli.value_parsers import text_or_empty, true_or_false
 from kafka_reassign_rpc.security.login import jaas, sasl_login
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.tls.context_parts import VERSIONS
-from kafka_reassign_rpc.transport import broker_link_settings as brokers
-from kafka_reassign_rpc.transport.broker_link_settings import broker_links
-from kafka_reassign_rpc.transport.broker_links import BrokerLinks
-from kafka_reassign_rpc.zookeeper import access_settings as zk
-from kafka_reassign_rpc.zookeeper.access import Access
-from kafka_reassign_rpc.zookeeper.access_settings import zookeeper_access
+from kafka_reassign_rpc.transport import broker_links as brokers
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks, broker_links
+from kafka_reassign_rpc.zookeeper import access as zk
+from kafka_reassign_rpc.zookeeper.access import Access, zookeeper_access
 
-BROKERS = "connections to brokers"
 ZOOKEEPER = "security of ZooKeeper"
 
 
-def _to_brokers(name: str, help_: str, metavar: str, words: str, **more: Any) -> Setting:
-    parse = password if more.get("secret") else text
-    return Setting(name, parse, None, help_, group=BROKERS, metavar=metavar, default_words=words, of_kafka=True, **more)
-
-
-def _to_zookeeper(
-    name: str, help_: str, metavar: str, words: str, parse: Any = text, default: Any = None, *, secret: bool = False
-) -> Setting:
-    return Setting(
-        name,
-        parse,
-        default,
-        help_,
-        group=ZOOKEEPER,
-        metavar=metavar,
-        default_words=words,
-        of_kafka=True,
-        secret=secret,
-    )
-
-
 def _switch(name: str, help_: str) -> Setting:
-    return _to_zookeeper(name, help_, "true|false", "false", true_or_false)
+    return kafka_setting(name, help_, "true|false", "false", true_or_false)
 
 
-OUTWARD_SETTINGS: tuple[Setting, ...] = (
-    _to_brokers(
+_OF_BROKERS = in_group(
+    "connections to brokers",
+    kafka_setting(
         brokers.PROTOCOL,
         "The security protocol of the brokers' listener to which the controller connects, in the place of its name"
         " (inter.broker.listener.name).",
         "PROTOCOL",
         "that of the listener",
     ),
-    _to_brokers(
+    kafka_setting(
         brokers.CONTROL_PLANE,
         "The name of the brokers' listener for their controller, where they have one apart from others.",
         "NAME",
         "inter.broker.listener.name",
     ),
-    _to_brokers(
+    kafka_setting(
         brokers.MECHANISM,
         f"The SASL mechanism by which the server logs in to brokers: {', '.join(sasl_login.MECHANISMS)}.",
         "MECHANISM",
         "GSSAPI",
     ),
-    _to_brokers(
+    kafka_setting(
         sasl_login.KERBEROS_SERVICE,
         "The first part of the brokers' Kerberos principal.",
         "NAME",
         "not set",
         of_listeners=True,
     ),
-    _to_brokers(
+    kafka_setting(
         sasl_login.TOKEN_URL,
         "Where the server gets its token for OAUTHBEARER: https://… of a token endpoint, or file://… of a token.",
         "URL",
         "not set",
         of_listeners=True,
     ),
-    _to_brokers(
+    kafka_setting(
         jaas.JAAS_FILE,
         "The file with login configurations (JAAS): the sections KafkaServer, for listeners and brokers, and Client,"
         " for ZooKeeper.",
         "FILE",
         "not set",
     ),
+)
+_OF_ZOOKEEPER = in_group(
+    ZOOKEEPER,
     _switch(
         zk.SET_ACL,
         "Whether only the server's ZooKeeper identity may write the znodes that the server creates, as Kafka does it."
         " Servers and brokers need the same identity.",
     ),
     _switch(zk.ENABLE_TLS, "Whether connections to ZooKeeper use TLS."),
-    _to_zookeeper("zookeeper.ssl.keystore.location", "The file with the key for ZooKeeper.", "FILE", "not set"),
-    _to_zookeeper(
+    kafka_setting("zookeeper.ssl.keystore.location", "The file with the key for ZooKeeper.", "FILE", "not set"),
+    kafka_setting(
         "zookeeper.ssl.keystore.password",
         "The password of that keystore; of its key where it is PEM.",
         "PASSWORD",
         "not set",
-        password,
         secret=True,
     ),
-    _to_zookeeper("zookeeper.ssl.keystore.type", "Its format.", "PEM|PKCS12|JKS", "what its bytes say"),
-    _to_zookeeper(
+    kafka_setting("zookeeper.ssl.keystore.type", "Its format.", "PEM|PKCS12|JKS", "what its bytes say"),
+    kafka_setting(
         "zookeeper.ssl.truststore.location",
         "The file with the certificates that those of ZooKeeper are checked against.",
         "FILE",
         "what the system trusts",
     ),
-    _to_zookeeper(
-        "zookeeper.ssl.truststore.password",
-        "The password of that truststore.",
-        "PASSWORD",
-        "not set",
-        password,
-        secret=True,
+    kafka_setting(
+        "zookeeper.ssl.truststore.password", "The password of that truststore.", "PASSWORD", "not set", secret=True
     ),
-    _to_zookeeper("zookeeper.ssl.truststore.type", "Its format.", "PEM|PKCS12|JKS", "what its bytes say"),
-    _to_zookeeper("zookeeper.ssl.enabled.protocols", "The versions of TLS.", "VERSION[,…]", ",".join(VERSIONS)),
-    _to_zookeeper("zookeeper.ssl.protocol", "Known, and of no effect.", "VERSION", "TLSv1.2"),
-    _to_zookeeper("zookeeper.ssl.cipher.suites", "The cipher suites by Java's names.", "SUITE[,…]", "OpenSSL's"),
-    _to_zookeeper(
+    kafka_setting("zookeeper.ssl.truststore.type", "Its format.", "PEM|PKCS12|JKS", "what its bytes say"),
+    kafka_setting("zookeeper.ssl.enabled.protocols", "The versions of TLS.", "VERSION[,…]", ",".join(VERSIONS)),
+    kafka_setting("zookeeper.ssl.protocol", "Known, and of no effect.", "VERSION", "TLSv1.2"),
+    kafka_setting("zookeeper.ssl.cipher.suites", "The cipher suites by Java's names.", "SUITE[,…]", "OpenSSL's"),
+    kafka_setting(
         "zookeeper.ssl.endpoint.identification.algorithm",
         "HTTPS: the certificate of a ZooKeeper server has to have its host name. Empty: it need not.",
         "HTTPS",
@@ -134,13 +107,14 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
         _switch(name, "Known, and refused where it is true: nothing detects revoked certificates.")
         for name in zk.UNSUPPORTED
     ),
-    _to_zookeeper(zk.SOCKET, f"Known; with TLS it can only be {zk.NETTY}.", "CLASS", "not set"),
-    _to_zookeeper(
+    kafka_setting(zk.SOCKET, f"Known; with TLS it can only be {zk.NETTY}.", "CLASS", "not set"),
+    kafka_setting(
         zk.SASL, "Whether the server logs in where there is a login for ZooKeeper.", "true|false", "true", true_or_false
     ),
-    _to_zookeeper(zk.SECTION, f"The section for ZooKeeper in {jaas.JAAS_FILE}.", "NAME", zk.DEFAULT_SECTION),
-    _to_zookeeper(zk.SERVICE, "The first part of ZooKeeper's Kerberos principal.", "NAME", "zookeeper"),
+    kafka_setting(zk.SECTION, f"The section for ZooKeeper in {jaas.JAAS_FILE}.", "NAME", zk.DEFAULT_SECTION),
+    kafka_setting(zk.SERVICE, "The first part of ZooKeeper's Kerberos principal.", "NAME", "zookeeper"),
 )
+OUTWARD_SETTINGS = (*_OF_BROKERS, *_OF_ZOOKEEPER)
 
 
 def links(properties: Mapping[str, str], listener: str | None) -> BrokerLinks:

@@ -1,25 +1,117 @@
-"""Shared by the commands of the pipeline: flags for the cluster, the client, errors as exit codes.
+"""Shared by the commands of the pipeline: flags for the cluster, the client, errors as exit codes, the status line
+of a long job.
 
 Exit codes: 0 done, 1 failed, 2 wrong flags or unusable input; the help of a command names its other codes.
 This module imports nothing heavy, because `--help` of any command has to be quick.
 """
 
 import argparse
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.support.slow_word import word_if_slow
+from kafka_reassign_rpc.support.human_units import duration
+from kafka_reassign_rpc.support.tasks import word_if_slow
 from kafka_reassign_rpc.support.typed_commands import Connection
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+REPEAT_EVERY_S = 5.0
+"""The pause between two status lines in a pipe or a file."""
+
+_drawn: "set[Status]" = set()
+
+
+def clear_status_lines() -> None:
+    """A job calls this when it ends, however it ends: the cursor shows again."""
+    for status in list(_drawn):
+        status.clear()
+
+
+class Status:
+    """On a terminal one line changes in place, with the time since the job began; elsewhere a line comes every few
+    seconds. The line goes with the end of a `with` block.
+    """
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._began = self._printed_at = clock()
+        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._text = ""
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def show(self, text: str) -> None:
+        if self._is_terminal:
+            self._draw(text)
+        elif self._clock() - self._printed_at >= REPEAT_EVERY_S:
+            self._printed_at = self._clock()
+            self._print(text)
+
+    def say(self, text: str) -> None:
+        """The line stays."""
+        self.clear()
+        self._print(text)
+
+    def clear(self) -> None:
+        """The cursor shows again."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+            _drawn.discard(self)
+
+    def _print(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def _draw(self, text: str) -> None:
+        """A thread of rich draws, four times a second. Lines on standard output go above the status line if both are on
+        this terminal.
+        """
+        self._text = text
+        if self._live is not None:
+            return
+        from rich.console import Console  # importing rich takes time: only a job that draws does it
+        from rich.live import Live
+        from rich.spinner import Spinner
+        from rich.table import Table
+        from rich.text import Text
+
+        spinner = Spinner("dots")
+
+        def line() -> Table:
+            grid = Table.grid(padding=(0, 1))
+            elapsed = Text(duration(self._clock() - self._began), style="dim", no_wrap=True)
+            grid.add_row(spinner, Text(self._text, no_wrap=True, overflow="ellipsis"), elapsed)
+            return grid
+
+        self._live = Live(
+            get_renderable=line,
+            console=Console(file=self._stream, markup=False, highlight=False, emoji=False),
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),
+            redirect_stderr=False,
+        )
+        self._live.start(refresh=True)
+        _drawn.add(self)
+
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -68,13 +160,10 @@ def client_of(arguments: argparse.Namespace, address: str) -> "ReassignmentClien
 
 
 def _configs(arguments: argparse.Namespace, warn: Callable[[str], None]) -> dict[str, Any]:
-    from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
+    from kafka_reassign_rpc.client import client_configs, load_properties
 
-    properties = load(arguments.command_config, warn) if arguments.command_config else {}
-    configs = client_configs(arguments.bootstrap_server, properties, warn)
-    if "client.id" not in properties:
-        configs["client_id"] = "kafka-reassign-rpc"
-    return configs
+    properties = load_properties(arguments.command_config, warn)
+    return {"client_id": "kafka-reassign-rpc", **client_configs(arguments.bootstrap_server, properties, warn)}
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, say_staying, tell_verified
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job, say, say_left_out, say_staying, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
 from kafka_reassign_rpc.cli.spark_arguments import (
     add_spark_arguments,
@@ -15,7 +15,6 @@ from kafka_reassign_rpc.cli.spark_arguments import (
     piece_caller,
     spark_session,
 )
-from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 if TYPE_CHECKING:
@@ -45,6 +44,13 @@ exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it b
             (--allow-fewer-racks: 0)
 """
 _EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
+
+
+def _example(goal: str) -> str:
+    return _EXAMPLE.format(KINDS[goal].example, goal)
+
+
+EPILOG = EXIT_CODES + _example("drain")
 EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
@@ -55,7 +61,6 @@ _FIRST_MOVES = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXIT_CODES + _example("drain")
     goals = parser.add_subparsers(dest="goal", required=True, metavar="GOAL")
     for name, kind in KINDS.items():
         goal = goals.add_parser(
@@ -90,10 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan_show_command.add_arguments(show)
 
 
-def _example(goal: str) -> str:
-    return _EXAMPLE.format(KINDS[goal].example, goal)
-
-
 def run(arguments: argparse.Namespace) -> int:
     if arguments.goal == "show":
         return run_job("plan", lambda: plan_show_command.run(arguments))
@@ -121,8 +122,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
     from kafka_reassign_rpc.pipeline.store_paths import StoreError, remove_tree
 
-    status = Status()
-    try:
+    with Status() as status:
         if arguments.master == NO_SPARK:
             summary = plan_job.run_here(job, status.show)
         else:
@@ -136,8 +136,6 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         except (OSError, StoreError):  # as where the disk is full: half a plan would be in the way of the next
             remove_tree(job.out)
             raise
-    finally:
-        status.clear()
     for note in summary.notes:
         say(f"note: {note}")
     keeping = {broker for left in summary.left_out for broker in left.brokers}
@@ -164,6 +162,7 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
+    from kafka_reassign_rpc.pipeline.plans.move_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.plan_summary import (
         across_racks_text,
         imbalance_texts,
@@ -172,7 +171,6 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
         rack_lines,
         topic_lines,
     )
-    from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
     from kafka_reassign_rpc.support.human_units import duration, size
 

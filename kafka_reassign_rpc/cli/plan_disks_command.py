@@ -7,18 +7,16 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verified
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, say, say_left_out, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
-from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, share, whole
 from kafka_reassign_rpc.support.counted import all_of, counted
-from kafka_reassign_rpc.support.nearest_name import unknown_names
+from kafka_reassign_rpc.support.error_text import unknown_names
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
-    from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
-    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import PlannedDirMove
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DiskRequest, PlannedDirMove
     from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
     from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -42,7 +40,7 @@ examples:   kafka-reassign-rpc plan disks --snapshot snapshots/monday --out plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from kafka_reassign_rpc.planner.disks.disk_values import DiskGoal, DiskLimits
+    from kafka_reassign_rpc.planner.disks.disk_room import DiskGoal, DiskLimits
 
     usual, limits, so = DiskGoal(), DiskLimits(), "(default: %(default)s)"
     for flag, metavar, text in (
@@ -79,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> "DiskRequest":
-    from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DiskRequest
 
     empty: dict[int, list[str]] = {}
     for text in arguments.empty:
@@ -123,8 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     import msgspec
 
     from kafka_reassign_rpc.pipeline.disks import plan_disks_job
-    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
-    from kafka_reassign_rpc.pipeline.disks.disk_texts import summary_lines
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves, summary_lines
     from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
@@ -136,11 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         raise UsageError(f"the snapshot has no topic {unknown[0]}")
     job = job._replace(requested=msgspec.structs.replace(job.requested, topics=list(topics)))
-    status = Status()
-    try:
+    with Status() as status:
         summary = plan_disks_job.run(job, status.show)
-    finally:
-        status.clear()
     for note in summary.notes:
         say(f"note: {note}")
     for left in summary.left_out:
@@ -155,11 +149,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def verify(snapshot: "StorePath", plan: "StorePath") -> int:
-    from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_disk_summary
     from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
     from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 
-    require_possible_figures(snapshot, ["replicas"])
+    require_possible_figures(snapshot)
     return tell_verified(plan, verify_disks(snapshot, plan), read_disk_summary(plan).moves)
 
 
@@ -185,8 +179,7 @@ def nothing_chosen(wanted: "MoveFilter", topics: Collection[str], brokers: Itera
 def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, *, as_json: bool) -> int:
     import msgspec
 
-    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves, require_all_dir_moves
-    from kafka_reassign_rpc.pipeline.disks.disk_texts import move_lines
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import move_lines, read_dir_moves, require_all_dir_moves
     from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
     from kafka_reassign_rpc.support.human_units import size
 

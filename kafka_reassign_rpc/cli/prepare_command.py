@@ -2,8 +2,7 @@
 
 import argparse
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
-from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job
 
 HELP = "make audit, history and huge plans start in half the time on this machine"
 DESCRIPTION = """\
@@ -20,8 +19,7 @@ exit codes: 0 prepared, 1 failed, 2 a path with a space
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
+def add_arguments(_: argparse.ArgumentParser) -> None: ...
 
 
 def run(_: argparse.Namespace) -> int:
@@ -32,10 +30,8 @@ def _prepare() -> int:
     from kafka_reassign_rpc.pipeline.class_archive import archive_path
     from kafka_reassign_rpc.pipeline.prepare_spark import prepare
 
-    status, archive = Status(), archive_path()
-    try:
+    archive = archive_path()
+    with Status() as status:
         prepare(status.show, archive)
-    finally:
-        status.clear()
     print(f"{archive}: {archive.stat().st_size / 1e6:.0f} MB: jobs start sooner from now on")  # noqa: T201
     return 0

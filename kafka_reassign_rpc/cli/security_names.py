@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from kafka_reassign_rpc.security.misspelt_settings import OF_CLIENTS, meant_by
-from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, OF_CLIENTS, meant_by
 from kafka_reassign_rpc.support.secrecy import told_name
 
 OTHER_NAMES = "kafka.config.other.names"

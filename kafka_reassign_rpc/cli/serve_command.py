@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, FRONT_SETTINGS, WATCH
 from kafka_reassign_rpc.cli.connection_settings import (
     CREATION_RATE,
     brokers_listener,
@@ -18,33 +19,30 @@ from kafka_reassign_rpc.cli.connection_settings import (
     rates_of_listeners,
 )
 from kafka_reassign_rpc.cli.extras import lacking
-from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
-from kafka_reassign_rpc.cli.front_settings import FRONT_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security, sasl_sources
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
-from kafka_reassign_rpc.cli.secret_settings import secret_files
+from kafka_reassign_rpc.cli.own_cluster import DEMO_BROKERS, fleet_arguments, fleet_process
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, KRAFT, OWN_CLUSTER, SETTINGS
+from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, KRAFT, OWN_CLUSTER, SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import GIVEN, LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
+from kafka_reassign_rpc.core.settings.odd_values import consequences
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
 from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
-from kafka_reassign_rpc.server import core_dumps, file_descriptors
-from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.server import process_limits
+from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
 from kafka_reassign_rpc.support.secrecy import told_names
 
@@ -62,8 +60,7 @@ with some topics; with --own-cluster kraft, three real brokers in KRaft mode (ne
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
 With --bootstrap-server it serves a cluster in KRaft mode: what it decides it keeps in a topic of that cluster, and the
-cluster carries it out. Settings of reassignments are then those of each server, self-healing is not there yet, and
-settings of ZooKeeper, of topics and of authorization have no effect (docs/kraft.md).
+cluster carries it out. Settings of ZooKeeper, of topics and of authorization then have no effect (docs/kraft.md).
 
 With --watch it only looks at a cluster, the one of --bootstrap-server, and is what `kafka-reassign-rpc watch` is.
 
@@ -80,20 +77,16 @@ server. unclean.leader.election.enable and min.insync.replicas are Kafka's own: 
 
 ACCESS_TO_ACLS = ("authorizer.zookeeper.ssl.", "authorizer.zookeeper.clientCnxnSocket")
 """How Kafka's authorizer comes to a ZooKeeper of its own, where not as the broker."""
-DEMO_BROKERS = (1, 2, 3, 4, 5, 6)
-DEMO_RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
-DEMO_TOPICS = ("orders:12:3:50000000", "payments:6:3:20000000", "clicks:24:2:100000000")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = USAGE
     add_flags(parser, SETTINGS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     read = read_settings(arguments, SETTINGS)
     if read[WATCH]:
-        from kafka_reassign_rpc.cli import watch_command  # its client takes a while to import
+        from kafka_reassign_rpc.cli import watch_command  # it takes a while to import
 
         return watch_command.run(arguments)
     if CLUSTERS in read[GIVEN]:
@@ -114,13 +107,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--controller-takeover: the simulated cluster has no other controller than this server")
     set_up_logging(values["log.level"], values["log.format"])
     if not values[CORE_DUMPS]:
-        core_dumps.forbid()
+        process_limits.forbid_core_dumps()
     log_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
     for one in readable(secret_files(values)):
         log.warning("%s", one)
-    if (short := healing_settings.short_interval(str(values[healing_settings.INTERVAL]))) is not None:
-        log.warning("%s", short)
+    _log_odd_values(values)
 
     async def main(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
@@ -139,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if own:
                     # The brokers start after the server and stop before it: they find a controller when they come and
                     # go.
-                    await stack.enter_async_context(fleet_process(_fleet_arguments(values)))
+                    await stack.enter_async_context(fleet_process(fleet_arguments(values)))
                     await server.brokers_seen(DEMO_BROKERS)
 
             if not await ended_first(start(), stop) or server is None:
@@ -155,13 +147,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
-    from kafka_reassign_rpc.cli import kraft_serving  # its client takes a while to import
+    from kafka_reassign_rpc.cli import kraft_serving  # it takes a while to import
 
     if values["zookeeper.connect"] is not None:
         raise UsageError("--zookeeper-connect and --bootstrap-server: a server serves one cluster, in either mode")
     set_up_logging(values["log.level"], values["log.format"])
     if not values[CORE_DUMPS]:
-        core_dumps.forbid()
+        process_limits.forbid_core_dumps()
     if in_vain := kraft_serving.without_effect(values[GIVEN]):
         log.warning("settings that have no effect in front of KRaft: %s", ", ".join(in_vain))
     own = None
@@ -172,6 +164,7 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
         values |= {BOOTSTRAP: own.bootstrap, COMMAND_CONFIG: None}
     common = server_config({**values, "listeners": (), "advertised.listeners": None})
     config = kraft_serving.kraft_config(values, common)
+    _log_odd_values(values)
 
     async def main(stop: asyncio.Event) -> None:
         await kraft_serving.serve(config, values[BOOTSTRAP], lambda address: _pages(address, values), stop, own)
@@ -179,31 +172,16 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
     return run_until_signalled(main, values["log.format"], loop=values["loop"])
 
 
+def _log_odd_values(values: Mapping[str, Any]) -> None:
+    for one in consequences({name: str(values[name]) for name in SERVER_SETTINGS if name in values}):
+        log.warning("%s", one)
+
+
 def _pages(metrics_address: str | None, values: dict[str, Any]) -> str:
     if metrics_address is None:
         return ""
     page = page_address(metrics_address, values)
     return f" metrics={metrics_address}" + ("" if page is None else f" page={page}")
-
-
-def _fleet_arguments(values: dict[str, Any]) -> list[str]:
-    arguments = [
-        "--zookeeper-connect",
-        values["zookeeper.connect"],
-        "--broker-ids",
-        ",".join(map(str, DEMO_BROKERS)),
-        "--data-dir",
-        str(Path(values["data.dir"]) / "fleet"),
-        "--log-level",
-        values["log.level"],
-        "--log-format",
-        values["log.format"],
-    ]
-    for broker, rack in DEMO_RACKS.items():
-        arguments += ["--rack", f"{broker}:{rack}"]
-    for topic in DEMO_TOPICS:
-        arguments += ["--topic", topic]
-    return arguments
 
 
 def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
@@ -284,7 +262,7 @@ def authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
 
 
 def _limits(values: dict[str, Any]) -> ServerLimits:
-    possible = file_descriptors.most_connections(file_descriptors.limit())
+    possible = process_limits.most_connections(process_limits.descriptor_limit())
     wanted = values["max.connections"]
     if wanted is not None and wanted > possible:
         log.warning(
@@ -307,7 +285,7 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
         socket_request_max_bytes=values["socket.request.max.bytes"],
         queued_max_requests=values["queued.max.requests"],
         connection_failed_authentication_delay_ms=values["connection.failed.authentication.delay.ms"],
-        socket_listen_backlog_size=file_descriptors.backlog(file_descriptors.limit()),
+        socket_listen_backlog_size=process_limits.backlog(process_limits.descriptor_limit()),
     )
 
 

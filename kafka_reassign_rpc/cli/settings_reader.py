@@ -5,7 +5,7 @@ Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.r
 A flag wins over the environment variable that a few settings have, that over the file, and the file over
 server.properties (`--kafka-config`), of which only what concerns this server is taken. A secret has no flag. A file may
 also say `listener.name.<listener>.<setting>`. A blank is a value: for a setting of Kafka what Kafka makes of it
-(`security/blank_values.py`), for others what its parser does. The settings of the server are in `server_settings.py`.
+(`security/properties.py`), for others what its parser does. The settings of the server are in `server_settings.py`.
 Sizes and durations may have a unit: 500MiB, 20s.
 """
 
@@ -20,12 +20,10 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, setting_of_listener
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, similar, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import OneOf, true_or_false
+from kafka_reassign_rpc.cli.value_parsers import OneOf, password, text, true_or_false
 from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
-from kafka_reassign_rpc.security.blank_values import REFUSED, TAKE_BLANKS, is_blank
-from kafka_reassign_rpc.security.properties import refuse_cut_keys
+from kafka_reassign_rpc.security.properties import REFUSED, TAKE_BLANKS, BadSetting, Password, is_blank, refuse_cut_keys
 from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import first_of
@@ -126,30 +124,24 @@ class Setting(NamedTuple):
         return "not set" if self.default is None else str(self.default)
 
 
-def listener_setting(
-    group: str,
+def in_group(group: str, *settings: Setting) -> tuple[Setting, ...]:
+    return tuple(one._replace(group=group) for one in settings)
+
+
+def kafka_setting(
     name: str,
-    parse: Callable[[Any], Any],
     help_: str,
     metavar: str,
     default_words: str,
+    parse: Callable[[Any], Any] | None = None,
     *,
-    kafka: bool = True,
-    secret: bool = False,
+    of_kafka: bool = True,
+    **more: Any,
 ) -> Setting:
-    """Each listener may have its own value. `kafka`: brokers have it too."""
-    return Setting(
-        name,
-        parse,
-        None,
-        help_,
-        group=group,
-        metavar=metavar,
-        default_words=default_words,
-        of_kafka=kafka,
-        of_listeners=True,
-        secret=secret,
-    )
+    """Brokers have it too, unless `of_kafka` is false. It is text, or a password where it is
+    secret, unless `parse` says otherwise."""
+    parse = parse or (password if more.get("secret") else text)
+    return Setting(name, parse, None, help_, metavar=metavar, default_words=default_words, of_kafka=of_kafka, **more)
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:

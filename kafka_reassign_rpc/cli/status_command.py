@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
-from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.cluster_access import add_access, add_cluster, in_kraft_mode
+from kafka_reassign_rpc.cli.cluster_access import (
+    add_access,
+    add_cluster,
+    add_timeout,
+    in_kraft_mode,
+    reached,
+    timeout_seconds,
+)
 from kafka_reassign_rpc.cli.pipeline_jobs import say
-from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import checked
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
-from kafka_reassign_rpc.preflight import cluster_status
-from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus
+from kafka_reassign_rpc.preflight import read_status
+from kafka_reassign_rpc.preflight.read_status import ClusterStatus
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.support.connection_flags import add_command_config
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -48,7 +53,6 @@ example:    kafka-reassign-rpc status --zookeeper-connect zk1:2181/kafka --json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_cluster(parser)
     add_command_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
@@ -64,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_kraft(arguments: argparse.Namespace, seconds: float) -> int:
-    from kafka_reassign_rpc.cli.kraft_access import reached
     from kafka_reassign_rpc.client import KafkaError
     from kafka_reassign_rpc.kraft import read_status
     from kafka_reassign_rpc.kraft.ports import LookFailed
@@ -116,7 +119,7 @@ def document(status: ClusterStatus) -> dict[str, Any]:
     """The document of `kafka-reassign status`, and what only ZooKeeper has."""
     from kafka_reassign_rpc.reassign_command import action_status
 
-    controller = cluster_status.controller_document(status.controller)
+    controller = read_status.controller_document(status.controller)
     found = action_status.document(_seen(status))
     return {**found, "controller": controller, "deleting": status.deleting, "hint": status.hint}
 
@@ -125,7 +128,7 @@ def _seen(status: ClusterStatus) -> "Seen":
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
     stored, controller = status.seen, status.controller
-    is_stock = controller is not None and controller.kind in (cluster_status.BROKER, cluster_status.KRAFT)
+    is_stock = controller is not None and controller.kind in (read_status.BROKER, read_status.KRAFT)
     return Seen(stored.status, stored.moves, len(stored.moves), stored.brokers, is_stock=is_stock, is_stored=True)
 
 
@@ -134,8 +137,8 @@ def _lines(status: ClusterStatus) -> Iterator[str]:
     from kafka_reassign_rpc.reassign_command.output import Output
     from kafka_reassign_rpc.reassign_command.status_text import fitted, lines
 
-    yield cluster_status.controller_line(status.controller)
+    yield read_status.controller_line(status.controller)
     yield from lines(_seen(status), BLOCKS if Output(sys.stdout, as_json=False).can_write(BLOCKS) else ASCII)
     yield ""
-    for line in cluster_status.notes(status):
+    for line in read_status.notes(status):
         yield from fitted(line)

@@ -1,23 +1,37 @@
 """`kafka-reassign-rpc submit`: executes a plan."""
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from kafka_reassign_rpc.cli import submit_disks_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, connection_of, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import (
+    Status,
+    add_connection_arguments,
+    connected,
+    connection_of,
+    run_job,
+    say,
+)
 from kafka_reassign_rpc.cli.plan_disks_command import DISKS
-from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.submit_ending import carry_out
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_rate, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.typed_commands import command
 
 if TYPE_CHECKING:
+    from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 
+FAILED, NOT_WELL, DOES_NOT_FIT, NOT_EMPTY = 1, 3, 4, 5
+"""Exit codes."""
+_OF_PARTITIONS = ("by_batch", "lift_stricter", "reason", "max_moves")
+"""Flags that are about moves of partitions, which a controller knows."""
 LONGEST_REASON = 500
 """Characters of --reason: a controller keeps 1000, and submit adds the plan and the batch."""
+
+Lines = Callable[[], Sequence[str]]
 
 HELP = "execute a plan"
 DESCRIPTION = """\
@@ -54,7 +68,6 @@ examples:   kafka-reassign-rpc submit --plan plans/monday --bootstrap-server loc
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_connection_arguments(parser)
     parser.add_argument("--plan", required=True, metavar="DIR", help="a plan that `kafka-reassign-rpc plan` wrote")
     parser.add_argument(
@@ -131,7 +144,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
 
     path = store_path(arguments.plan)
     if read_kind(path) == DISKS:
-        return submit_disks_command.submit(arguments, path, throttle, per_broker)
+        return _submit_disks(arguments, path, throttle, per_broker)
     plan = read_plan(path, undo=arguments.undo)
     from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission, planned_caps
@@ -163,6 +176,48 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             batches=len(plan.batches),
             afterwards=lambda: _how_to_restore_order(submission, arguments),
         )
+
+
+def _submit_disks(
+    arguments: argparse.Namespace, path: "StorePath", throttle: int | None, moves_per_broker: int | None
+) -> int:
+    """Of a plan between log dirs."""
+    for name in _OF_PARTITIONS:
+        if getattr(arguments, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')}: a plan of disks has no such thing: brokers carry it out alone"
+            )
+    from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission
+    from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
+
+    status = Status()
+    output = ProgressOutput(status.show, lambda line: status.say(connection_of(arguments).filled(line)))
+    with connected(arguments) as client:
+        submission = DiskSubmission(
+            client, path, output, throttle=throttle, at_a_time=moves_per_broker, undo=arguments.undo
+        )
+        return carry_out(
+            arguments,
+            path,
+            submission,
+            status,
+            goes_on=lambda: _copies_go_on(submission, arguments) if submission.has_begun else [],
+            interrupted=lambda: ["kafka-reassign-rpc submit: interrupted", *_copies_go_on(submission, arguments)],
+        )
+
+
+def _copies_go_on(submission: "DiskSubmission", arguments: argparse.Namespace) -> list[str]:
+    """Brokers copy on without submit, and keep the throttle: what the operator can do about it."""
+    flying = len(submission.queue.flying) + submission.queue.unseen
+    undo = command("kafka-reassign-rpc submit", "--plan", arguments.plan, "--undo", "--execute")
+    throttled, ends_it = "", ""
+    if submission.is_throttled:
+        throttled, ends_it = ", with the throttle", ", and to take the throttle away at its end"
+    lines = [f"  {counted(flying, 'copy' if flying == 1 else 'copie')} {agreeing(flying, 'go')} on{throttled}"]
+    lines.append(f"  to continue the plan{ends_it}: run the same command again")
+    if not submission.undo:
+        lines.append(f"  to end the copies and take the plan back: {connection_of(arguments).filled(undo)}")
+    return lines
 
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
@@ -229,3 +284,63 @@ def _how_to_restore_order(submission: "Submission", arguments: argparse.Namespac
         "  to let the first replicas lead then, where auto.leader.rebalance.enable does not: "
         f"{here._replace(config_flag='--admin.config').filled(elect)}",
     ]
+
+
+class Submitted(Protocol):
+    """A run of `submit`, as `Submission` and `DiskSubmission` are."""
+
+    def dry_run(self) -> int: ...
+
+    def execute(self, *, accept_health: bool = False) -> int: ...
+
+
+def carry_out(
+    arguments: argparse.Namespace,
+    path: "StorePath",
+    submission: Submitted,
+    status: Status,
+    *,
+    goes_on: Lines,
+    interrupted: Lines,
+    batches: int | None = None,
+    afterwards: Lines = list,
+) -> int:
+    """Returns the exit code. Raises what the submission raises before it changes anything. Both kinds of plans
+    end in the same words.
+
+    goes_on      what goes on after it has stopped or failed, and what the operator can do about it
+    interrupted  the same after Ctrl-C or SIGTERM
+    batches      how many the plan has, None if they do not count
+    afterwards   what is said last, however it has ended
+    """
+    from kafka_reassign_rpc.core.kafka_errors import KafkaError
+    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+    from kafka_reassign_rpc.pipeline.submission.drained_brokers import NotEmpty
+    from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+    from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
+
+    try:
+        if arguments.execute:
+            begun = submission.execute(accept_health=arguments.accept_health)
+            print(f"{path}: done; {counted(begun, 'move', 'were')} begun now")  # noqa: T201
+        else:
+            left = submission.dry_run()
+            what = f"{counted(left, 'move')} to {'take back' if arguments.undo else 'begin'}"
+            where = "" if batches is None else f" in {counted(batches, 'batch')}"
+            print(f"{path}: {what}{where}; --execute does it")  # noqa: T201
+    except (SubmitStopped, PlanDoesNotFit, NotEmpty, JobFailed, KafkaError) as error:
+        status.clear()
+        say(f"kafka-reassign-rpc submit: {error_text(error)}")
+        for line in goes_on():
+            say(line)
+        codes = {SubmitStopped: NOT_WELL, PlanDoesNotFit: DOES_NOT_FIT, NotEmpty: NOT_EMPTY}
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
+    except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
+        status.clear()
+        say("\n".join(interrupted()))
+        raise
+    finally:
+        status.clear()
+        for line in afterwards():
+            say(line)
+    return 0

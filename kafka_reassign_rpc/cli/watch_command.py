@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.cli.cluster_access import patient_properties
+from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
-from kafka_reassign_rpc.cli.secret_settings import secret_files
-from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS_OF_WATCH
+from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS_OF_WATCH, secret_files
 from kafka_reassign_rpc.cli.settings_reader import GIVEN, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
-from kafka_reassign_rpc.client import client_configs, load_properties
+from kafka_reassign_rpc.client import client_configs
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
-from kafka_reassign_rpc.server import core_dumps
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.error_text import error_text
@@ -51,12 +51,9 @@ _TAKEN = (
 """How the names of settings begin that mean something to a process that only looks."""
 WATCH_SETTINGS = tuple(one for one in SETTINGS_OF_WATCH if one.name.startswith(_TAKEN))
 NAMED = 10
-PATIENCE_MS = 10_000
-"""How long a call tries to get an answer, unless --command-config says otherwise."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_flags(parser, WATCH_SETTINGS)
 
 
@@ -68,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(values["log.level"], values["log.format"])
     clusters = _clusters(arguments.config, values)
     if not values[CORE_DUMPS]:
-        core_dumps.forbid()
+        process_limits.forbid_core_dumps()
     for text in readable(secret_files(values)):
         log.warning("%s", text)
     if in_vain := [name for name in values[GIVEN] if name != WATCH and not name.startswith(_TAKEN)]:
@@ -114,16 +111,13 @@ def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCl
 
 
 def _configs(cluster: WatchedCluster) -> dict[str, Any]:
-    file = cluster.command_config
     which = of_cluster(cluster.name)
 
     def warn(text: str) -> None:
         log.warning("%s%s", which, text)
 
     try:
-        properties = load_properties(file, warn) if file else {}
-        patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
-        found = client_configs(cluster.bootstrap, {**patience, **properties}, warn)
+        found = client_configs(cluster.bootstrap, patient_properties(cluster.command_config, warn=warn), warn)
     except BadSetting as error:
         raise UsageError(f"{which}{'' if which else '--'}command-config: {error}") from None
     try:

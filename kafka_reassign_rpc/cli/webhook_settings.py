@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, in_group
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text, whole, words
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import (
@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller.telemetry.webhook_requests import (
     signing_key,
 )
 from kafka_reassign_rpc.core.events.notifications import DEFAULT_KINDS, kinds
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.properties import BadSetting, Password
 from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.host_port import is_loopback
@@ -27,7 +27,6 @@ from kafka_reassign_rpc.support.secrecy import told, told_path
 
 log = logging.getLogger(__name__)
 
-NOTIFICATIONS = "notifications"
 URLS = "webhook.urls"
 EVENTS = "webhook.events"
 CA_FILE = "webhook.ca.file"
@@ -68,7 +67,8 @@ def _kinds(value: Any) -> frozenset[str]:
     return found
 
 
-WEBHOOK_SETTINGS: tuple[Setting, ...] = (
+WEBHOOK_SETTINGS = in_group(
+    "notifications",
     Setting(
         URLS,
         _urls,
@@ -76,7 +76,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         "Who is notified of what happens: URLs to which the controller, or watch, posts signed JSON. At most"
         f" {MOST_URLS}, separated by commas. A URL that holds a token belongs in the file of --config: everybody can"
         " read a command line.",
-        group=NOTIFICATIONS,
         metavar="URL[,…]",
         default_words="none",
     ),
@@ -86,7 +85,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         None,
         "A file with the secret that signs notifications (HMAC-SHA256): at least 16 bytes of text, or whsec_ and base64"
         " as in Standard Webhooks. webhook.urls needs it.",
-        group=NOTIFICATIONS,
         metavar="FILE",
     ),
     Setting(
@@ -95,7 +93,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         frozenset(DEFAULT_KINDS),
         "Which events are sent, by their names in the event log, separated by commas: heal.* means all that begin so,"
         " and default for the default.",
-        group=NOTIFICATIONS,
         metavar="NAME[,…]",
         default_words=", ".join(DEFAULT_KINDS),
     ),
@@ -104,7 +101,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         text,
         None,
         "A file with the certificates (PEM) of the authorities that sign for receivers with https.",
-        group=NOTIFICATIONS,
         metavar="FILE",
         default_words="those that the system trusts",
     ),
@@ -114,7 +110,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         DEFAULT_TIMEOUT_MS,
         "Milliseconds that one attempt to notify may take, from the connection to the status of the answer. From 100 to"
         " 60000.",
-        group=NOTIFICATIONS,
     ),
     Setting(
         "webhook.max.age.ms",
@@ -122,7 +117,6 @@ WEBHOOK_SETTINGS: tuple[Setting, ...] = (
         DEFAULT_MAX_AGE_MS,
         "Milliseconds after which an event that a receiver has not taken is dropped. Until then the attempts go on,"
         " with waits of 1 s to 5 min. At least 1000.",
-        group=NOTIFICATIONS,
     ),
 )
 

@@ -65,6 +65,11 @@ class ReassignmentClient:
             self._loop.close()
             raise
 
+    def say_what_is_waited_for(self, say: Callable[[str], None]) -> None:
+        """A call that has had no answer for three seconds calls `say` once, in the event loop's thread, with a line of
+        text: why, and until when it tries. The client has to be connected."""
+        self._client.say_what_is_waited_for(say)
+
     def close(self) -> None:
         """Close the connections. A call that another thread waits for raises RuntimeError."""
         self._loop.close(self._client.close)

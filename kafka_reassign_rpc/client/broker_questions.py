@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.client_errors import Unreachable
-from kafka_reassign_rpc.client.polling_pace import Ask
-from kafka_reassign_rpc.client.traffic import Traffic, counted
+from kafka_reassign_rpc.client.polling_pace import Ask, Traffic, counted
 from kafka_reassign_rpc.support.backoff import Backoff
-from kafka_reassign_rpc.support.forgetting import forget_others
+from kafka_reassign_rpc.support.slices import forget_others
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 ANSWER_S = 5.0

@@ -4,7 +4,7 @@ from kafka.errors import for_code
 
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
+from kafka_reassign_rpc.core.state.broker import LostQuorum
 
 _CLASSES: dict[int, type[KafkaError]] = {
     found.code: found
@@ -72,6 +72,13 @@ def error_of(code: int, message: str | None) -> KafkaError | None:
     unknown = KafkaError(message if message is not None else getattr(text, "description", None) or text.__name__)
     unknown.code, unknown.retriable = code, bool(text.retriable)  # type: ignore[misc]
     return unknown
+
+
+def name_of(code: int) -> str:
+    """Kafka's, with the code: "NOT_ENOUGH_REPLICAS (19)"; of one that nobody here knows the code alone."""
+    known = error_of(code, None)
+    name = known.name if code in _CLASSES and known is not None else for_code(code).message
+    return f"error {code}" if name == "UNKNOWN" else f"{name} ({code})"
 
 
 def raise_for(code: int, message: str | None) -> None:

@@ -134,6 +134,14 @@ async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resour
     return results
 
 
+async def change_node(router: RequestRouter, node: int, changes: Values) -> None:
+    """Its own configs. Raises KafkaError."""
+    request = always(config_request({(BROKER, str(node)): changes}))
+    answer = await router.ask_node(node, request, IncrementalAlterConfigsRequest, changes=True)
+    [result] = answer.responses
+    raise_for(result.error_code, result.error_message)
+
+
 async def set_cluster_config(router: RequestRouter, name: str, value: str | None) -> None:
     """None deletes. It asks the controller: a stock broker would store this server's configs without checking them.
     Raises KafkaError.

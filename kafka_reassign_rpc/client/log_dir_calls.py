@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
+from kafka_reassign_rpc.client.vendor_calls import Connected
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.protocol.messages import (
@@ -54,20 +55,65 @@ NO_RIGHTS = "Cluster authorization failed: DescribeLogDirs needs the operation D
 """
 
 
-async def describe_log_dirs(
-    router: RequestRouter,
-    partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]],
-    timeout_ms: int | None = None,
-) -> list[LogDirs]:
-    """A broker that cannot be asked has its error in its entry."""
-    calls = [partial(_ask, router, broker, by_topic(some)) for broker, some in partitions_by_broker.items()]
-    answers = zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True)
-    return [
-        LogDirs(broker, error=found.message)
-        if isinstance(found, KafkaError)
-        else LogDirs(broker, _replicas(found.results))
-        for broker, found in answers
-    ]
+class LogDirCalls(Connected):
+    """Calls of the client."""
+
+    async def describe_log_dirs(
+        self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None
+    ) -> list[LogDirs]:
+        """The sizes and places of replicas on each broker, or the error of a broker that does not answer.
+
+        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout).
+        """
+        router = self._connected
+        calls = [partial(_ask, router, broker, by_topic(some)) for broker, some in partitions_by_broker.items()]
+        answers = zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True)
+        return [
+            LogDirs(broker, error=found.message)
+            if isinstance(found, KafkaError)
+            else LogDirs(broker, _replicas(found.results))
+            for broker, found in answers
+        ]
+
+    async def describe_brokers(
+        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
+    ) -> dict[int, BrokerLogDirs | KafkaError]:
+        """The brokers' replicas of these partitions (topic -> indexes), and the sizes of their volumes. A broker that
+        does not answer, or refuses, has its error as the result. The time is as in `describe_log_dirs`.
+        """
+        router = self._connected
+        calls = [partial(_describe_broker, router, broker, some) for broker, some in partitions_by_broker.items()]
+        return dict(zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True))
+
+    async def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
+        """Move replicas to other log dirs (absolute paths) of their brokers. Returns None or an error for each."""
+        router, by_broker = self._connected, dict[int, dict[str, list[Replica]]]()
+        for replica, path in replicas.items():
+            by_broker.setdefault(replica.broker, {}).setdefault(path, []).append(replica)
+        results: dict[Replica, KafkaError | None] = {}
+        dir_class = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+        for broker, paths in by_broker.items():
+            dirs = [
+                dir_class(
+                    path=path,
+                    topics=[
+                        dir_class.AlterReplicaLogDirTopic(name=name, partitions=ids)
+                        for name, ids in by_topic(replica.topic_partition for replica in some).items()
+                    ],
+                )
+                for path, some in paths.items()
+            ]
+            try:
+                request = AlterReplicaLogDirsRequest(dirs=dirs)
+                answer = await router.ask_node(broker, always(request), AlterReplicaLogDirsRequest, changes=True)
+            except KafkaError as error:
+                results |= {replica: error for some in paths.values() for replica in some}
+                continue
+            for topic in answer.results:
+                for one in topic.partitions:
+                    replica = Replica(broker, topic.topic_name, one.partition_index)
+                    results[replica] = error_of(one.error_code, None)
+        return results
 
 
 async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> DescribeLogDirsResponse:
@@ -109,15 +155,6 @@ def _replicas(
     }
 
 
-async def describe_brokers(
-    router: RequestRouter,
-    partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]],
-    timeout_ms: int | None = None,
-) -> dict[int, BrokerLogDirs | KafkaError]:
-    calls = [partial(_describe_broker, router, broker, some) for broker, some in partitions_by_broker.items()]
-    return dict(zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True))
-
-
 async def _describe_broker(
     router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]
 ) -> BrokerLogDirs:
@@ -148,36 +185,3 @@ def _held(answer: DescribeLogDirsResponse) -> BrokerLogDirs:
 
 def _told(size: int | None) -> int | None:
     return None if size is None or size < 0 else size
-
-
-async def alter_replica_log_dirs(
-    router: RequestRouter, moves: Mapping[Replica, str]
-) -> dict[Replica, KafkaError | None]:
-    """Paths are absolute."""
-    by_broker: dict[int, dict[str, list[Replica]]] = {}
-    for replica, path in moves.items():
-        by_broker.setdefault(replica.broker, {}).setdefault(path, []).append(replica)
-    results: dict[Replica, KafkaError | None] = {}
-    dir_class = AlterReplicaLogDirsRequest.AlterReplicaLogDir
-    for broker, paths in by_broker.items():
-        dirs = [
-            dir_class(
-                path=path,
-                topics=[
-                    dir_class.AlterReplicaLogDirTopic(name=name, partitions=ids)
-                    for name, ids in by_topic(replica.topic_partition for replica in replicas).items()
-                ],
-            )
-            for path, replicas in paths.items()
-        ]
-        try:
-            request = AlterReplicaLogDirsRequest(dirs=dirs)
-            answer = await router.ask_node(broker, always(request), AlterReplicaLogDirsRequest, changes=True)
-        except KafkaError as error:
-            results |= {replica: error for replicas in paths.values() for replica in replicas}
-            continue
-        for topic in answer.results:
-            for one in topic.partitions:
-                replica = Replica(broker, topic.topic_name, one.partition_index)
-                results[replica] = error_of(one.error_code, None)
-    return results

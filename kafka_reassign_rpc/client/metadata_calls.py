@@ -47,15 +47,9 @@ class Everything(NamedTuple):
 
 
 async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
-
-    def build(version: int) -> DescribeClusterRequest:
-        fenced = {} if version < 2 else {"include_fenced_brokers": False}
-        return DescribeClusterRequest(
-            include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type, **fenced
-        )
-
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type)
     try:
-        answer = await router.ask_any(build, DescribeClusterRequest)
+        answer = await router.ask_any(always(request), DescribeClusterRequest)
     except UnsupportedHere:  # before Kafka 2.8
         return _nodes(await router.ask_any(always(MetadataRequest(topics=[])), MetadataRequest))
     raise_for(answer.error_code, answer.error_message)

@@ -11,20 +11,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client import traffic
+from kafka_reassign_rpc.client import polling_pace
 from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
+from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, tls_failure
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.support.slices import forget_others
 from kafka_reassign_rpc.transport.login import connect
-from kafka_reassign_rpc.transport.rpc_client import MaySend, RpcClient, SendingForbidden
+from kafka_reassign_rpc.transport.rpc_client import MaySend, Muted, RpcClient, SendingForbidden
 
 MAX_REASON = 300
 SLOW_S = 2.0
@@ -60,13 +60,15 @@ class NodeConnection:
             size += len(answer)
             return answer
         finally:
-            traffic.count(size, time.perf_counter() - began)
+            polling_pace.count(size, time.perf_counter() - began)
 
     async def _translated(self, call: Awaitable[T]) -> T:
         try:
             answer = await call
         except SendingForbidden as error:
             raise NotSent from error
+        except Muted as error:
+            raise client_error(error, self.address) from error
         except (OSError, EOFError, RemoteProtocolError) as error:
             self.client.close()
             self._lost(error)
@@ -133,14 +135,14 @@ class NodeConnections:
             self._close(given)
 
     def least_busy(self, *, given_first: bool = False) -> int:
-        """Prefers a node without an overdue answer, one whose last try did not fail, and one with a connection among
-        equals. Raises Unreachable.
+        """Prefers a node that takes requests now and has no answer overdue, one whose last try did not fail, and one
+        with a connection among equals. Raises Unreachable.
         """
         now = asyncio.get_running_loop().time()
         silent: list[int] = []
         for some in (self._given, self.nodes) if given_first else (self.nodes, self._given):
             free = [node for node in some if node not in self._failed or self._failed[node].until <= now]
-            quick = [node for node in free if not self.is_silent(node)]
+            quick = [node for node in free if not self.is_silent(node) and not self._is_muted(node)]
             if quick:
                 return self._least_of(quick)
             silent = silent or free
@@ -161,6 +163,11 @@ class NodeConnections:
         address = self._address_of(node)
         return address is not None and self._silent.get(address, 0.0) > asyncio.get_running_loop().time()
 
+    def _is_muted(self, node: int) -> bool:
+        """It has asked for a while without requests. In Kafka, too, others are asked then (leastLoadedNode)."""
+        address = self._address_of(node)
+        return any(one.client.muted_s > 0 for one in self._open.values() if one.address == address)
+
     def has_sent(self, node: int, since: float) -> bool:
         """A part of a large answer counts."""
         connection = self._open.get(node)
@@ -168,7 +175,7 @@ class NodeConnections:
 
     def keeps_waiting(self, node: int) -> None:
         """Those who asked this node do not wait for it any more."""
-        if (address := self._address_of(node)) is not None:
+        if (address := self._address_of(node)) is not None and not self._is_muted(node):
             self._silent[address] = asyncio.get_running_loop().time() + SILENT_S
 
     def _address_of(self, node: int) -> Address | None:

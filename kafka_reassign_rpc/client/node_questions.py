@@ -1,11 +1,18 @@
-"""What every node is asked: who is there, who controls, which versions it serves."""
+"""What every node is asked: who is there, who controls, which versions it serves; and why there was no answer."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere, raise_for
-from kafka_reassign_rpc.client.node_connections import NodeConnection
+from kafka_reassign_rpc.client.client_errors import (
+    NoActiveController,
+    Unauthenticated,
+    Unreachable,
+    UnsupportedHere,
+    raise_for,
+)
+from kafka_reassign_rpc.client.node_connections import NodeConnection, NodeConnections
+from kafka_reassign_rpc.core.state.broker import LostQuorum
 from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import (
@@ -19,6 +26,7 @@ from kafka_reassign_rpc.protocol.messages import (
     RequestFor,
 )
 from kafka_reassign_rpc.protocol.versions import common_version
+from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.host_port import Address
 
 NOT_CONTROLLER = 41
@@ -97,3 +105,64 @@ def version_at(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], hig
     if version < 0:
         raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
     return version
+
+
+ANSWER_S = 3.0
+"""A node that lives says in this time what it serves, and a broker what an active controller has sent it."""
+NAMED = 5
+METADATA_LOG = "__cluster_metadata"
+
+Found = Unreachable | bool
+"""Why a node does not answer; else whether it answers alone: it would pass questions on, and no node takes them."""
+
+
+async def explained(nodes: NodeConnections, *, may_have_had_effect: bool) -> Unreachable | None:
+    """Why a question that any broker may answer, or pass on to the controller, had no answer; None: the node that was
+    asked may be to blame.
+
+    A broker in KRaft mode keeps what it has to pass on for as long as no controller is active: it looks as if it hung,
+    and is not to blame. So each node is asked on a connection of its own, since a broker answers in order.
+    """
+    asked = list(nodes.nodes)
+    found = await asyncio.gather(*(_asked_apart(nodes, node) for node in asked))
+    return _reason(dict(zip(asked, found, strict=True)), may_have_had_effect)
+
+
+def _reason(found: Mapping[int, Found], may_have_had_effect: bool) -> Unreachable | None:
+    dead = {node: why for node, why in found.items() if isinstance(why, Unreachable)}
+    alone = sorted(node for node, one in found.items() if one is True)
+    if alone and len(alone) + len(dead) == len(found):
+        return NoActiveController(
+            LostQuorum(alone, dict.fromkeys(sorted(dead))), may_have_had_effect=may_have_had_effect
+        )
+    if dead and len(dead) == len(found):
+        reasons = [dead[node].message for node in sorted(dead)]
+        return Unreachable(first_of(reasons, NAMED, between="; "), may_have_had_effect=may_have_had_effect)
+    return None
+
+
+async def _asked_apart(nodes: NodeConnections, node: int) -> Found:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            connection = await nodes.apart(node)
+    except Unauthenticated:
+        return False
+    except Unreachable as error:
+        return error
+    except TimeoutError:
+        return Unreachable(f"{nodes.nodes.get(node)}: no answer within {ANSWER_S:g} s")
+    try:
+        if DescribeQuorumRequest.API_KEY not in await connection.versions():
+            return False
+        of_log = DescribeQuorumRequest.TopicData
+        one = of_log(topic_name=METADATA_LOG, partitions=[of_log.PartitionData(partition_index=0)])
+        async with asyncio.timeout(ANSWER_S):
+            await connection.call(DescribeQuorumRequest, DescribeQuorumRequest(topics=[one]), 0, raw=True)
+    except TimeoutError:
+        return True
+    except (OSError, EOFError, RemoteProtocolError):
+        return False
+    else:
+        return False
+    finally:
+        connection.close()

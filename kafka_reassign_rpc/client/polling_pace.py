@@ -1,12 +1,14 @@
 """How often to ask: every second while something moves, slower at rest, and never so often that a question costs more
 than its budget: `SHARE` of the time of the node that answers, `REQUESTS_PER_S` and `BYTES_PER_S`. The quickest of the
-last answers shows what one costs: a slower one has waited behind others.
+last answers shows what one costs: a slower one has waited behind others. `counted` counts the requests of a client,
+their bytes, and how long it waited for answers.
 """
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
-
-from kafka_reassign_rpc.client.traffic import Traffic
 
 SHARE = 0.01
 LAST = 5
@@ -15,6 +17,50 @@ LONGEST_S, SOON_S = 60.0, 5.0
 """The longest pause for slow answers: once there were `LAST` of them, and before."""
 REQUESTS_PER_S = 4
 BYTES_PER_S = 250_000
+
+
+class Traffic:
+    """`requests`: those without an answer too. `answer_s`: seconds of waiting for answers, even if several came at the
+    same time.
+    """
+
+    def __init__(self, around: "Traffic | None" = None) -> None:
+        self._around = around
+        self.requests = self.bytes = 0
+        self.answer_s = 0.0
+
+    def add(self, size: int, took_s: float) -> None:
+        self.requests += 1
+        self.bytes += size
+        self.answer_s += took_s
+        if self._around is not None:
+            self._around.add(size, took_s)
+
+    def include(self, other: "Traffic") -> None:
+        self.requests += other.requests
+        self.bytes += other.bytes
+        self.answer_s += other.answer_s
+
+
+_counted: ContextVar[Traffic | None] = ContextVar("counted", default=None)
+
+
+@contextmanager
+def counted() -> Iterator[Traffic]:
+    """The calls of this block, and of tasks that begin in it. Blocks may be nested."""
+    traffic = Traffic(_counted.get())
+    token = _counted.set(traffic)
+    try:
+        yield traffic
+    finally:
+        _counted.reset(token)
+
+
+def count(size: int, took_s: float) -> None:
+    """`size` has the bytes of a request and of its answer, if there was one."""
+    traffic = _counted.get()
+    if traffic is not None:
+        traffic.add(size, took_s)
 
 
 def traffic_s(cost: Traffic) -> float:

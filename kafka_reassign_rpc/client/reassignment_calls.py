@@ -1,4 +1,4 @@
-"""Calls that list, describe, start and cancel moves."""
+"""Calls that list, describe, start and cancel moves, and elect leaders."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,15 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
+from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, always, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import (
     WAITING,
     PartitionReassignment,
     Reassignment,
     ReassignmentDescription,
 )
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
+from kafka_reassign_rpc.core.leadership.elections import ElectionType
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
 from kafka_reassign_rpc.core.status.documents import known
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeReassignmentsRequest,
     DescribeReassignmentsResponse,
     DoCommandRequest,
+    ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     ListReassignmentsRequest,
@@ -79,10 +81,8 @@ async def list_reassignments(
     if partitions is not None:
         wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
 
-    def build(_version: int) -> ApiMessage:
-        return ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
-
-    answer = await router.ask_controller(build, ListReassignmentsRequest)
+    request = ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
+    answer = await router.ask_controller(always(request), ListReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     return [
         Reassignment(TopicPartition(topic.topic, move.partition_id), move.reassignment_id)
@@ -116,10 +116,8 @@ async def describe_reassignments(
 
 
 async def _describe(router: RequestRouter, topics: list[_DescribeTopic] | None, timeout_ms: int) -> list[_Description]:
-    def build(_version: int) -> ApiMessage:
-        return DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
-
-    answer = await router.ask_controller(build, DescribeReassignmentsRequest)
+    request = DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
+    answer = await router.ask_controller(always(request), DescribeReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     return list(answer.descriptions)
 
@@ -141,10 +139,8 @@ async def list_partition_reassignments(
     if partitions is not None:
         wanted = [_MovingTopic(name=name, partition_indexes=ids) for name, ids in by_topic(partitions).items()]
 
-    def build(_version: int) -> ApiMessage:
-        return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
-
-    answer = await router.ask_controller(build, ListPartitionReassignmentsRequest)
+    request = ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
+    answer = await router.ask_controller(always(request), ListPartitionReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     moves = sum(len(topic.partitions) for topic in answer.topics)
     return await in_thread_if_many(moves, partial(_listed, answer))
@@ -268,3 +264,27 @@ async def require(router: RequestRouter, cls: type[ApiMessage], otherwise: str) 
     """Raises UnsupportedHere with the text `otherwise`."""
     if await router.controller_serves(cls) < 0:
         raise UnsupportedHere(otherwise)
+
+
+_Elected = ElectLeadersRequest.TopicPartitions
+
+
+async def elect_preferred_leaders(router: RequestRouter, partitions: Partitions, timeout_ms: int) -> Results:
+    wanted = [_Elected(topic=name, partitions=indexes) for name, indexes in by_topic(partitions).items()]
+    if not wanted:
+        return {}
+
+    def build(version: int) -> ApiMessage:
+        if version < 1:  # its answer cannot say that the node is not the controller
+            raise UnsupportedHere("This needs Kafka 2.4 or later: ElectLeaders 1.")
+        return ElectLeadersRequest(election_type=ElectionType.PREFERRED, topic_partitions=wanted, timeout_ms=timeout_ms)
+
+    answer = await router.ask_controller(build, ElectLeadersRequest, changes=True)
+    raise_for(answer.error_code, None)
+    results: Results = {}
+    for topic in answer.replica_election_results:
+        for one in topic.partition_result:
+            error = error_of(one.error_code, one.error_message)
+            name = TopicPartition(topic.topic, one.partition_id)
+            results[name] = None if isinstance(error, ElectionNotNeeded) else error
+    return results

@@ -23,18 +23,16 @@ from kafka_reassign_rpc.client.node_questions import (
     brokers_and_controller,
     controllers,
     decoded_answer,
+    explained,
     is_front,
     is_kraft,
     require_controller,
     version_at,
 )
-from kafka_reassign_rpc.client.why_no_answer import explained
+from kafka_reassign_rpc.client.slow_calls import SlowCalls
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
-from kafka_reassign_rpc.protocol.messages import (
-    ApiMessage,
-    RequestFor,
-)
+from kafka_reassign_rpc.protocol.messages import ApiMessage, RequestFor
 from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.rpc_client import MaySend
@@ -77,6 +75,7 @@ class RequestRouter:
     def __init__(self, nodes: NodeConnections, settings: ClientSettings, may_send: MaySend | None = None) -> None:
         self._nodes = nodes
         self._may_send = may_send
+        self.slow = SlowCalls()
         self._of_controllers = settings.controllers
         """Whether the client was given KRaft controllers. The active one then gets every request, as in Java."""
         self.timeout_ms = settings.configs.request_timeout_ms
@@ -160,7 +159,8 @@ class RequestRouter:
             except KafkaError as error:
                 return error
 
-        return await asyncio.gather(*map(bounded, calls))
+        with self.slow.told(asyncio.get_running_loop().time() + seconds):
+            return await asyncio.gather(*map(bounded, calls))
 
     async def ask_node(
         self,
@@ -206,13 +206,12 @@ class RequestRouter:
         says that a node is not the controller; with `any_can` any node answers the API, so there is no such code.
         `needs`: the request goes only to nodes with that API, even if another one is the controller by then.
         """
-        retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._of_cluster(
             self._find_controller,
             build,
             cls,
             changes=changes,
-            retried=retried,
+            retried=None if any_can else NOT_CONTROLLER,
             needs=needs,
             elsewhere=None if changes else self._another_controller,
         )
@@ -222,7 +221,10 @@ class RequestRouter:
         """The highest common version; -1 for none. Follows the controller while a term begins: nodes may name the
         former one until they hear from the new one.
         """
-        deadline = self._deadline()
+        with self.slow.told(deadline := self._deadline()):
+            return await self._controller_serves(cls, deadline)
+
+    async def _controller_serves(self, cls: type[ApiMessage], deadline: float) -> int:
         while True:
             try:
                 connection = await self._nodes.connection(await self._find_controller())
@@ -245,8 +247,7 @@ class RequestRouter:
     async def highest(self, node: int, key: int) -> int:
         """The highest version of this API there, -1 if it has none. Raises Unreachable."""
         await self._look_for(node)
-        _, highest = (await (await self._nodes.connection(node)).versions()).get(key, (0, -1))
-        return highest
+        return (await (await self._nodes.connection(node)).versions()).get(key, (0, -1))[1]
 
     async def controller(self) -> int:
         """Raises Unreachable if there is none."""
@@ -368,8 +369,7 @@ class RequestRouter:
         except Unreachable as error:
             if self._of_controllers:
                 raise
-            effect = error.may_have_had_effect
-            raise await explained(self._nodes, may_have_had_effect=effect) or error from error
+            raise await explained(self._nodes, may_have_had_effect=error.may_have_had_effect) or error from error
 
     async def _send_until_answered(
         self,
@@ -388,8 +388,12 @@ class RequestRouter:
         """`retried`: after this error code the request is sent again. `elsewhere` None: no other node is asked."""
         deadline, sent = self._deadline(), False
 
-        async def ask(node: int) -> UndecodedAnswer:
+        def may_send() -> bool:
             nonlocal sent
+            sent = not changes or self._may_send is None or self._may_send()
+            return sent
+
+        async def ask(node: int) -> UndecodedAnswer:
             connection = await self._nodes.connection(node)
             served = await connection.versions()
             version = version_at(cls, served, highest)
@@ -397,29 +401,29 @@ class RequestRouter:
                 await require_controller(connection, served)
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
-            sent = True
-            may_send = self._may_send if changes else None
             return UndecodedAnswer(await connection.call(cls, body, version, may_send), version)
 
-        while True:
-            sent = False
-            try:
-                node = await find_node()
-                found = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
-                # Reading a large answer may take longer than `SLOW_S`: no node is slow for that.
-                answer: Any = await decoded_answer(cls, *found) if decoded else found
-            except (Unreachable, Unauthenticated) as error:
-                if sent and changes:
-                    raise Unreachable(str(error), may_have_had_effect=True) from error
-                await self._wait_before_retry(error, deadline)
-                continue
-            if retried is None or answer.error_code != retried:
-                return answer
-            await self._wait_before_retry(Unreachable(NO_CONTROLLER), deadline)
+        with self.slow.told(deadline):
+            while True:
+                sent = False
+                try:
+                    node = await find_node()
+                    found = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
+                    # Reading a large answer may take longer than `SLOW_S`: no node is slow for that.
+                    answer: Any = await decoded_answer(cls, *found) if decoded else found
+                except (Unreachable, Unauthenticated) as error:
+                    if sent and changes:
+                        raise Unreachable(str(error), may_have_had_effect=True) from error
+                    await self._wait_before_retry(error, deadline)
+                    continue
+                if retried is None or answer.error_code != retried:
+                    return answer
+                await self._wait_before_retry(Unreachable(NO_CONTROLLER), deadline)
 
     async def _wait_before_retry(self, error: KafkaError, deadline: float) -> None:
         """Raises the error if a retry cannot help, or if the time is over."""
         self._controller = None
+        self.slow.failed(str(error))
         if isinstance(error, Unauthenticated) or asyncio.get_running_loop().time() >= deadline:
             raise error
         await asyncio.sleep(self._retry_s)

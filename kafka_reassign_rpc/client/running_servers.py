@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
-from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.client.result_values import ClusterNode
+from kafka_reassign_rpc.client.server_calls import FROM_NOW_ON
 
 OTHER_SERVER_MS = 5_000
 """Milliseconds that a server that is not the controller may take to answer."""

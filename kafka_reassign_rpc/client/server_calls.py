@@ -1,107 +1,61 @@
-"""What only servers of this product answer and do: documents of the status, the switch of reassignments, throttles and
-holds of moves, repairs, and brokers that are cordoned. Each call says which server it needs."""
+"""What only servers of this product answer and do: documents of the status, recorded events, throttles and holds of
+moves, and repairs. Each call says which server it needs.
+"""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from kafka_reassign_rpc.client.client_errors import Unreachable, raise_for
-from kafka_reassign_rpc.client.config_calls import BROKER
-from kafka_reassign_rpc.client.reassignment_calls import require
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.client.settings_calls import settings, switch
-from kafka_reassign_rpc.client.vendor_calls import ask_document, ask_document_here, do_command
-from kafka_reassign_rpc.core.config_values import listed, parse_brokers
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.result_values import ClusterNode
+from kafka_reassign_rpc.client.settings_calls import NO_HEALING
+from kafka_reassign_rpc.client.vendor_calls import Connected, ask_document, ask_document_here, do_command
 from kafka_reassign_rpc.core.document_and_command_bodies import (
     LONGEST_BODY,
     ApproveBody,
+    EventLog,
+    EventLogBody,
     HealBody,
     HoldBody,
     InFlightBody,
     ReleaseBody,
     RepairAnswer,
-    SwitchState,
     ThrottleBody,
 )
+from kafka_reassign_rpc.core.events.event_lines import Event, read_line
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair, RepairMove
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, PastFigures
-from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
-from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED
+from kafka_reassign_rpc.core.reassignment.move_sums import SPANS, PastFigures
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_topic
-from kafka_reassign_rpc.core.status.broker_documents import Brokers
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import Brokers, ControllerState
 from kafka_reassign_rpc.core.status.documents import History, Move, Moves, MovesInFlight, Status
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, IncrementalAlterConfigsRequest
 
 NAMED = 500
 """Partitions that a request names: where there are more, all moves are asked for."""
-T = TypeVar("T", Status, Moves, Brokers)
+PAGE_BYTES = 1_048_576
+FROM_NOW_ON = -1
 
 NO_STATUS = "The controller has no status document: that needs a kafka-reassign-rpc server of this version."
-
-
-async def document(router: RequestRouter, name: str, kind: type[T], **parameters: object) -> T:
-    """docs/status-api.md explains the `parameters`."""
-    return await ask_document(router, name, kind, NO_STATUS, {one: str(value) for one, value in parameters.items()})
-
-
-async def moves_in_flight(router: RequestRouter, partitions: Iterable[tuple[str, int]] | None) -> Sequence[Move]:
-    wanted = None if partitions is None else {*partitions}
-    few = wanted is not None and len(wanted) <= NAMED
-    body = InFlightBody(topics=by_topic(sorted(wanted)) if few and wanted is not None else None)
-    found = (await ask_document(router, "in_flight", MovesInFlight, NO_STATUS, body)).moves
-    return found if wanted is None else [one for one in found if (one.topic, one.partition) in wanted]
-
-
-async def status_here(router: RequestRouter) -> Status:
-    """The server may be the controller or not."""
-    return await ask_document_here(router, "status", Status, NO_STATUS)
-
-
 NO_HISTORY = "The controller keeps no figures of the past: that needs a kafka-reassign-rpc server of this version."
-
-
-async def history(router: RequestRouter) -> list[PastFigures]:
-    found = []
-    for span, points in SPANS.items():
-        past = await ask_document(router, "history", History, NO_HISTORY, {"span": span})
-        found.append(PastFigures(past.at, past.step_ms, past.step_ms * points.points, past.points))
-    return found
-
-
 NO_STATE = (
     "The controller does not report its version, leases and shutdowns: that needs a kafka-reassign-rpc server of this"
     " version."
 )
-
-
-async def controller_state(router: RequestRouter) -> ControllerState:
-    return await ask_document(router, "controller", ControllerState, NO_STATE)
-
-
-NO_SWITCH = (
-    "The controller has no switch for reassignments (KIP-236): that needs a kafka-reassign-rpc server of this"
-    " version. This request was not sent."
-)
-
-
-async def why_disabled(router: RequestRouter) -> str | None:
-    return (await ask_document(router, "switch", SwitchState, NO_SWITCH)).disabled
-
-
-async def set_enabled(router: RequestRouter, enabled: bool) -> str | None:
-    """Returns why reassignments are disabled now, or None."""
-    await require(router, DescribeReassignmentsRequest, NO_SWITCH)
-    await switch(router, ENABLED, None if enabled else "false")
-    return await why_disabled(router)
-
-
 NO_RATES = (
     "The controller does not change the throttles of moves: that needs a kafka-reassign-rpc server of this version. "
     "This request was not sent."
 )
+NO_HOLD = (
+    "The controller cannot hold moves: that needs a kafka-reassign-rpc server of this version. This request was not"
+    " sent."
+)
+NO_APPROVAL = (
+    "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. This"
+    " request was not sent."
+)
+NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server of this version."
 
 _Named = dict[str, list[int] | None]
 _NUMBERS = 5_000
@@ -111,25 +65,195 @@ _NAME_BYTES = 16
 """What JSON has around a name."""
 
 
-async def alter_throttles(
-    router: RequestRouter,
-    throttle: int,
-    topics: Iterable[str] | None,
-    partitions: Iterable[tuple[str, int]] | None,
-) -> ThrottledMoves:
-    """More names than a request has room for go in several, one after the other."""
-    if topics is None and partitions is None:
-        return await _alter(router, throttle, None)
-    moving = waiting = repairs = 0
-    for part in _parts([*topics] if topics is not None else [], by_topic(partitions or ())):
-        found = await _alter(router, throttle, part)
-        moving, waiting, repairs = moving + found.moving, waiting + found.waiting, repairs + found.repairs
-    return ThrottledMoves(moving, waiting, repairs)
+@dataclass(frozen=True)
+class EventPage:
+    """Events of one server.
+
+    oldest_seq    the number of the oldest event that the server still has
+    next_seq      the number from which the next page begins
+    complete_seq  from this number on the server has every event; it may have deleted older ones
+    servers       with `from_seq` -1: the running servers, each with events of its own; empty if the server does not say
+    """
+
+    server: int
+    events: tuple[Event, ...]
+    oldest_seq: int
+    next_seq: int
+    complete_seq: int = 0
+    servers: tuple[ClusterNode, ...] = ()
 
 
-async def _alter(router: RequestRouter, throttle: int, named: _Named | None) -> ThrottledMoves:
-    body = ThrottleBody(rate=throttle, topics=named)
-    return await do_command(router, "throttle", ThrottledMoves, NO_RATES, body)
+class ServerCalls(Connected):
+    """Calls of the client."""
+
+    async def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
+        """A page of the events of a server (its id; None: the controller), from number `from_seq` on.
+
+        With `from_seq` below 0 the page is empty, and `next_seq` is the number of the next event to come. Raises
+        UnsupportedHere; PolicyViolation if the server keeps no event log.
+        """
+        body = EventLogBody(from_seq=from_seq, max_bytes=PAGE_BYTES)
+        found = await ask_document(self._connected, "event_log", EventLog, NO_EVENTS, body, server=server)
+        events = tuple(map(read_line, found.events))
+        complete_seq = found.oldest_seq if found.complete_seq is None else max(found.oldest_seq, found.complete_seq)
+        servers = tuple(ClusterNode(one.id, one.host, one.port, None) for one in found.servers)
+        return EventPage(found.server, events, found.oldest_seq, found.next_seq, complete_seq, servers)
+
+    async def reassignment_events(
+        self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
+    ) -> AsyncIterator[Event]:
+        """The events of the controller, or of the server with this id, from number `from_seq` on; -1: the next to come.
+
+        With `follow` it waits for more events, `poll_s` seconds between two requests, and after a failover continues
+        with the new controller. Raises as `event_page`.
+        """
+        cursor = EventCursor(from_seq)
+        while True:
+            found = cursor.take(await self.event_page(cursor.seq, server=server))
+            for event in found or ():
+                yield event
+            if found is None:
+                if not follow:
+                    return
+                await asyncio.sleep(poll_s)
+
+    async def alter_throttles(
+        self,
+        throttle: int,
+        *,
+        topics: Iterable[str] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
+    ) -> ThrottledMoves:
+        """Give moves, in flight and waiting, a throttle lease in bytes/s, or none (0).
+
+        Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
+        `self.healing.throttle`. Raises UnsupportedHere.
+        """
+        router = self._connected
+        if topics is None and partitions is None:
+            return await _alter(router, throttle, None)
+        moving = waiting = repairs = 0
+        # More names than a request has room for go in several, one after the other.
+        for part in _parts([*topics] if topics is not None else [], by_topic(partitions or ())):
+            found = await _alter(router, throttle, part)
+            moving, waiting, repairs = moving + found.moving, waiting + found.waiting, repairs + found.repairs
+        return ThrottledMoves(moving, waiting, repairs)
+
+    async def healing_status(self) -> HealingStatus:
+        """The failed brokers and the state of their repairs (KIP-46). Raises UnsupportedHere."""
+        return await ask_document(self._connected, "healing", HealingStatus, NO_HEALING)
+
+    async def history(self) -> list[PastFigures]:
+        """Figures of all moves in the last hour and day, of the times at which the server was the controller; empty if
+        it keeps none. Raises UnsupportedHere."""
+        router, found = self._connected, []
+        for span, points in SPANS.items():
+            past = await ask_document(router, "history", History, NO_HISTORY, {"span": span})
+            found.append(PastFigures(past.at, past.step_ms, past.step_ms * points.points, past.points))
+        return found
+
+    async def status(self) -> Status:
+        """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
+        controller does not report it.
+        """
+        return await ask_document(self._connected, "status", Status, NO_STATUS)
+
+    async def status_here(self) -> Status:
+        """The status document of a server at the given addresses, controller or not.
+
+        `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
+        """
+        return await ask_document_here(self._connected, "status", Status, NO_STATUS)
+
+    async def moves_in_flight(self, partitions: Iterable[tuple[str, int]] | None = None) -> Sequence[Move]:
+        """The moves in flight of these partitions, or all, each as in `moves`: how far it is, and what it waits for.
+        Then come the moves of the queue that wait until one of them has ended. Raises UnsupportedHere.
+        """
+        wanted = None if partitions is None else {*partitions}
+        few = wanted is not None and len(wanted) <= NAMED
+        body = InFlightBody(topics=by_topic(sorted(wanted)) if few and wanted is not None else None)
+        found = (await ask_document(self._connected, "in_flight", MovesInFlight, NO_STATUS, body)).moves
+        return found if wanted is None else [one for one in found if (one.topic, one.partition) in wanted]
+
+    async def moves(self, /, **parameters: object) -> Moves:
+        """One page of the moves. `parameters`: those of /api/v1/moves. Raises UnsupportedHere, InvalidRequest."""
+        given = {name: str(value) for name, value in parameters.items()}
+        return await ask_document(self._connected, "moves", Moves, NO_STATUS, given)
+
+    async def brokers(self) -> Brokers:
+        """The brokers: what moves copy to and from them, and their throttles. Raises UnsupportedHere."""
+        return await ask_document(self._connected, "brokers", Brokers, NO_STATUS)
+
+    async def controller_state(self) -> ControllerState:
+        """The version, epoch and election of the controller, its leased rates, and the brokers in controlled shutdown.
+
+        Raises UnsupportedHere, also if the server does not report it yet.
+        """
+        return await ask_document(self._connected, "controller", ControllerState, NO_STATE)
+
+    async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
+        """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
+
+        With `dry_run` only return the repair. Raises UnsupportedHere; InvalidRequest if the broker has not failed,
+        PolicyViolation if repairs are held back.
+        """
+        body = HealBody(broker=broker, dry_run=dry_run)
+        answer = await do_command(self._connected, "heal", RepairAnswer, NO_HEALING, body, changes=not dry_run)
+        return Repair(
+            moves=tuple(
+                RepairMove(TopicPartition(one.topic, one.partition), one.replicas, one.target) for one in answer.moves
+            ),
+            left_out={TopicPartition(one.topic, one.partition): one.reason for one in answer.left_out},
+            bytes=answer.bytes,
+            copy_ms=answer.copy_ms,
+            unsized=answer.unsized,
+        )
+
+    async def approve_repairs(self, brokers: Iterable[int] | None = None) -> ApprovalOutcome:
+        """Let the repairs of these brokers start that wait for approval (`self.healing.approval`); None: all.
+
+        Raises KafkaError where repairs are held back, UnsupportedHere.
+        """
+        body = ApproveBody(brokers=None if brokers is None else frozenset(brokers))
+        return await do_command(self._connected, "approve", ApprovalOutcome, NO_APPROVAL, body)
+
+    async def hold(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+        reason: str = "",
+    ) -> HoldOutcome:
+        """Hold moves of the queue: those that all of these name, or all. They do not start before `release`.
+
+        `topics`; `brokers` among the old or new replicas; `requests`, the reasons that they were asked for with. Moves
+        in flight go on. Raises UnsupportedHere.
+        """
+        body = HoldBody(reason=reason, **_selection(topics, brokers, requests))
+        return await do_command(self._connected, "hold", HoldOutcome, NO_HOLD, body)
+
+    async def release(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+    ) -> HoldOutcome:
+        """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
+        body = ReleaseBody(**_selection(topics, brokers, requests))
+        return await do_command(self._connected, "release", HoldOutcome, NO_HOLD, body)
+
+
+def _selection(
+    topics: Iterable[str] | None, brokers: Iterable[int] | None, requests: Iterable[str] | None
+) -> dict[str, Any]:
+    return {
+        "all": topics is None and brokers is None and requests is None,
+        "topics": None if topics is None else frozenset(topics),
+        "brokers": None if brokers is None else frozenset(brokers),
+        "reasons": None if requests is None else frozenset(requests),
+    }
 
 
 def _parts(whole: Iterable[str], some: dict[str, list[int]]) -> Iterator[_Named]:
@@ -151,108 +275,34 @@ def _parts(whole: Iterable[str], some: dict[str, list[int]]) -> Iterator[_Named]
     yield part
 
 
-NO_HOLD = (
-    "The controller cannot hold moves: that needs a kafka-reassign-rpc server of this version. This request was not"
-    " sent."
-)
-
-
-async def hold_moves(
-    router: RequestRouter,
-    hold: bool,
-    topics: Iterable[str] | None,
-    brokers: Iterable[int] | None,
-    requests: Iterable[str] | None,
-    reason: str,
-) -> HoldOutcome:
-    """Raises KafkaError, UnsupportedHere."""
-    selection: dict[str, Any] = {
-        "all": topics is None and brokers is None and requests is None,
-        "topics": None if topics is None else frozenset(topics),
-        "brokers": None if brokers is None else frozenset(brokers),
-        "reasons": None if requests is None else frozenset(requests),
-    }
-    if hold:
-        return await do_command(router, "hold", HoldOutcome, NO_HOLD, HoldBody(reason=reason, **selection))
-    return await do_command(router, "release", HoldOutcome, NO_HOLD, ReleaseBody(**selection))
-
-
-NO_HEALING = (
-    "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server of this version. This"
-    " request was not sent."
-)
-NO_APPROVAL = (
-    "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. This"
-    " request was not sent."
-)
-
-
-async def healing_status(router: RequestRouter) -> HealingStatus:
-    return await ask_document(router, "healing", HealingStatus, NO_HEALING)
-
-
-async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repair:
-    body = HealBody(broker=broker, dry_run=dry_run)
-    answer = await do_command(router, "heal", RepairAnswer, NO_HEALING, body, changes=not dry_run)
-    return Repair(
-        moves=tuple(
-            RepairMove(TopicPartition(one.topic, one.partition), one.replicas, one.target) for one in answer.moves
-        ),
-        left_out={TopicPartition(one.topic, one.partition): one.reason for one in answer.left_out},
-        bytes=answer.bytes,
-        copy_ms=answer.copy_ms,
-        unsized=answer.unsized,
-    )
-
-
-async def approve_repairs(router: RequestRouter, brokers: Iterable[int] | None) -> ApprovalOutcome:
-    body = ApproveBody(brokers=None if brokers is None else frozenset(brokers))
-    return await do_command(router, "approve", ApprovalOutcome, NO_APPROVAL, body)
-
-
-async def set_paused(router: RequestRouter, paused: bool) -> None:
-    await require(router, DescribeReassignmentsRequest, NO_HEALING)
-    await switch(router, PAUSED, "true" if paused else None)
-
-
-NO_CORDON = (
-    "The controller cannot cordon brokers: that needs a kafka-reassign-rpc server of this version."
-    " This request was not sent."
-)
-_APPEND, _SUBTRACT = 2, 3
-
-
-async def cordoned(router: RequestRouter) -> frozenset[int]:
-    found = {one.name: one.value for one in await settings(router)}
-    return parse_brokers(found.get(CORDONED_BROKERS, "")) or frozenset()
-
-
-async def can_cordon(router: RequestRouter) -> bool:
-    if await router.controller_serves(DescribeReassignmentsRequest) < 0:
-        return False
-    return any(one.name == CORDONED_BROKERS for one in await settings(router))
-
-
-async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) -> frozenset[int]:
-    """A change that somebody else makes to others in the meantime stays. Returns the cordoned brokers afterwards.
-    Raises KafkaError, UnsupportedHere.
+class EventCursor:
+    """Each server has its own event log. After a failover the cursor reads the new controller's log from its beginning,
+    and leaves out events of epochs that the reader has already seen.
     """
-    await require(router, DescribeReassignmentsRequest, NO_CORDON)
-    node = await router.controller()
-    one = IncrementalAlterConfigsRequest.AlterConfigsResource
-    config = one.AlterableConfig(
-        name=CORDONED_BROKERS, config_operation=_SUBTRACT if uncordon else _APPEND, value=listed(brokers)
-    )
-    request = IncrementalAlterConfigsRequest(
-        resources=[one(resource_type=BROKER, resource_name=str(node), configs=[config])], validate_only=False
-    )
-    answer = await router.ask_node(node, always(request), IncrementalAlterConfigsRequest, changes=True)
-    [result] = answer.responses
-    raise_for(result.error_code, result.error_message)
-    try:
-        return await cordoned(router)
-    except KafkaError as error:
-        done = "open" if uncordon else "cordoned"
-        raise Unreachable(
-            f"The brokers are {done}. All that are cordoned could not be read: {error.message}"
-        ) from error
+
+    def __init__(self, from_seq: int) -> None:
+        self.seq = from_seq
+        self._server: int | None = None
+        self._epoch: int | None = None
+        self._after: int | None = None
+
+    def take(self, page: EventPage) -> list[Event] | None:
+        """The new events of the page that was asked for with `seq`; None: the log has no more."""
+        if self._server is not None and (page.server != self._server or page.next_seq < self.seq):
+            self._server, self._after, self.seq = page.server, self._epoch, 0
+            return []
+        ended = not page.events
+        self._server, self.seq = page.server, page.next_seq
+        found = [event for event in page.events if self._is_new(event["epoch"])]
+        epochs = (self._epoch, *(event["epoch"] for event in found))
+        self._epoch = max((one for one in epochs if one is not None), default=None)
+        return None if ended else found
+
+    def _is_new(self, epoch: int | None) -> bool:
+        """An event whose epoch is not known is left out after a failover: the reader may have seen it."""
+        return self._after is None or (epoch is not None and epoch > self._after)
+
+
+async def _alter(router: RequestRouter, throttle: int, named: _Named | None) -> ThrottledMoves:
+    body = ThrottleBody(rate=throttle, topics=named)
+    return await do_command(router, "throttle", ThrottledMoves, NO_RATES, body)

@@ -1,14 +1,22 @@
 """A cluster as `core` knows it, from what a stock controller and its brokers answer: the same code then makes the
-same document of it.
+same document of it. And what they have answered about configs, with what is not known of them in words.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, TOPIC, Config, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError
+from kafka_reassign_rpc.core.config_values import DEFAULT
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    KafkaError,
+    KafkaStorageError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -16,11 +24,11 @@ from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN, MoveRecord, 
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
-from kafka_reassign_rpc.support.counted import counted, first_of
+from kafka_reassign_rpc.support.counted import counted, first_of, those
 from kafka_reassign_rpc.support.slices import run_through
 
 NAMED = 5
-"""Topics that a text names."""
+"""Topics, or brokers, that a text names."""
 NEEDS_DESCRIBE = "to see moves this principal needs the operation DESCRIBE on the cluster"
 """Kafka's own text has the whole request: each time another one."""
 Listed = Mapping[TopicPartition, PartitionReassignment]
@@ -157,3 +165,56 @@ def _partition(found: PartitionInfo, move: PartitionReassignment | None, record:
         leader_epoch=found.leader_epoch,
         move=record,
     )
+
+
+ConfigAnswer = Sequence[Config] | KafkaError
+Configs = dict[str, Mapping[str, str]]
+
+
+class ToldConfigs(NamedTuple):
+    """brokers   configs of brokers by their ids, and those of all brokers
+    known     brokers whose throttles are known
+    lacking   what is not known, and why; "": nothing
+    """
+
+    brokers: Configs
+    topics: Configs
+    known: frozenset[int]
+    lacking: str
+
+
+def told_configs(brokers: Mapping[int, ConfigAnswer], others: Mapping[Resource, ConfigAnswer]) -> ToldConfigs:
+    """The answers of brokers about themselves, and those about topics and all brokers. A topic that a broker does not
+    know was deleted, or is known to it a little later.
+    """
+    of_brokers: Configs = {
+        str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
+        for broker, some in brokers.items()
+        if not isinstance(some, KafkaError)
+    }
+    topics: Configs = {}
+    for (kind, name), some in others.items():
+        if not isinstance(some, KafkaError):
+            values = {one.name: one.value for one in some if one.value}
+            if kind == TOPIC:
+                topics[name] = values
+            else:
+                of_brokers[DEFAULT] = values
+    are_defaults_known = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
+    known = frozenset(one for one, some in brokers.items() if are_defaults_known and not isinstance(some, KafkaError))
+    return ToldConfigs(of_brokers, topics, known, lacking_configs(brokers, others))
+
+
+def lacking_configs(brokers: Mapping[int, ConfigAnswer], others: Mapping[Resource, ConfigAnswer]) -> str:
+    """Who has not answered, or which right is missing."""
+    refused, silent = set[str](), dict[str, list[int]]()
+    for broker, one in [*sorted(brokers.items()), *((None, one) for one in others.values())]:
+        if isinstance(one, ClusterAuthorizationFailed | TopicAuthorizationFailed):
+            refused.add(one.message.rstrip("."))
+        elif isinstance(one, KafkaError) and not isinstance(one, UnknownTopicOrPartition):
+            silent.setdefault(one.message.rstrip("."), []).extend(() if broker is None else [broker])
+    why = [f"{those(some, most=NAMED)}: {text}" if some else text for text, some in silent.items()]
+    if not refused:
+        return f"Throttles are not all seen: {first_of(why, 2, between='; ')}" if why else ""
+    right = "the operation DESCRIBE_CONFIGS on the cluster and on topics shows them"
+    return f"Throttles are not all seen ({right}): {first_of([*sorted(refused), *why], 2, between='; ')}"

@@ -25,6 +25,19 @@ _LARGE_BYTES = 64 * 1024
 """A thread decodes larger answers."""
 
 
+class Connected:
+    """A client, once it has started."""
+
+    _router: RequestRouter | None = None
+
+    @property
+    def _connected(self) -> RequestRouter:
+        """Raises RuntimeError before that."""
+        if self._router is None:
+            raise RuntimeError("the client is not started")
+        return self._router
+
+
 async def ask_document(
     router: RequestRouter,
     name: str,

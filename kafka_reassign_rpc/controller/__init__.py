@@ -1,8 +1,7 @@
 """The Kafka controller: elected in ZooKeeper, it decides, makes its decisions durable, and propagates them.
 
-controller_election   Kafka's election: who is the controller, and under which epoch
-invalid_election_znodes
-                      what the znodes of an election may hold that no election has written, and what to do
+controller_election   Kafka's election: who is the controller, and under which epoch; what its znodes may hold that no
+                      election has written, and what to do
 controller_loop       the loop that all changes go through: decide, commit, replay, propagate, answer; how often a round
                       tries again (ATTEMPTS)
 lifecycle/            the server process, standby, one term as the controller, and the service that APIs call

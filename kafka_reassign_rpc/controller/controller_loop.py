@@ -117,6 +117,14 @@ class ControllerLoop:
             self._queued.set()
         return command.future
 
+    def withdraw(self, command: Command[Any]) -> bool:
+        """Whether no round has taken it yet: it is not decided then."""
+        if command not in self._queue:
+            return False
+        self._queue.remove(command)
+        command.future.cancel()
+        return True
+
     def learn(self, fact: Fact[object]) -> None:
         """Applies a short fact that needs no decision: now, or at the end of the round under way."""
         self._reported.append(fact)
@@ -201,6 +209,7 @@ class ControllerLoop:
                 self.throttle_leases.after(applied)
                 await Pace().through(self._propagate(applied))
                 for command in decided:
+                    await self._before_answer(command)
                     command.durable()
                 self._report(work.view, applied)
                 await Pace().through(emptied(applied.partitions, work.view.partitions))
@@ -223,6 +232,13 @@ class ControllerLoop:
                 self._store.place,
                 ATTEMPTS,
             )
+
+    @staticmethod
+    async def _before_answer(command: Command[Any]) -> None:
+        try:
+            await Pace().through(command.before_answer())
+        except Exception:
+            log.exception("a defect in %s: it is durable, and its sender gets its answer", type(command).__name__)
 
     def _refuse(self, error: TopicTooLarge, refused: dict[str, KafkaError]) -> None:
         if error.topic in self.cluster.topics and error.topic not in self._too_large:

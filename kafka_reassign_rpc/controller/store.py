@@ -53,7 +53,7 @@ class Loaded(Protocol):
 
 
 class Entity(NamedTuple):
-    """A kind of `core.state.config_entities`, and the topic's name or the broker's id as text."""
+    """A kind of `core.config_values`, and the topic's name or the broker's id as text."""
 
     kind: str
     name: str

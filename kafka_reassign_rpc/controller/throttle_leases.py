@@ -25,18 +25,16 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, LeasedConfigStore, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.events import catalogue, lease_events
+from kafka_reassign_rpc.core.config_values import BROKERS, INT32, TOPICS
+from kafka_reassign_rpc.core.events import catalogue, cluster_news
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
-from kafka_reassign_rpc.core.throttling import leased_configs, removed_throttles
-from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, TopicMemory
-from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
+from kafka_reassign_rpc.core.throttling import leased_configs
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, Removed, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -344,9 +342,9 @@ class ThrottleLeases:
 
     def _removed_of(self, entity: Entity, memory: TopicMemory | BrokerMemory) -> Removed | None:
         if isinstance(memory, TopicMemory):
-            return removed_throttles.removed_of_topic(entity.name, memory, self._rate_of(entity.name))
+            return leased_configs.removed_of_topic(entity.name, memory, self._rate_of(entity.name))
         broker = whole_number(entity.name, 0, INT32)
-        return None if broker is None else removed_throttles.removed_of_broker(broker, memory)
+        return None if broker is None else leased_configs.removed_of_broker(broker, memory)
 
     def _rate_of(self, topic: str) -> int:
         """Those of waiting moves are in the lists, too."""
@@ -420,7 +418,7 @@ class ThrottleLeases:
             asked=asked.leaders | asked.followers,
             is_settled=stored.is_settled,
         )
-        events = lease_events.events_of_topic(name, known, after.memory, self._rate_of(name))
+        events = cluster_news.events_of_topic(name, known, after.memory, self._rate_of(name))
         return ConfigChange(ConfigWrite(stored, after.configs, after.memory), False, events)
 
     def _change_of_broker(self, stored: StoredConfigs, needed: Collection[int], *, is_freed: bool) -> ConfigChange:
@@ -443,7 +441,7 @@ class ThrottleLeases:
             for name in (LEADER_RATE, FOLLOWER_RATE):
                 after.configs.pop(name, None)
         kept = lease == NO_RATE and bool(after.memory)
-        events = lease_events.events_of_broker(broker, configs, known, after)
+        events = cluster_news.events_of_broker(broker, configs, known, after)
         return ConfigChange(ConfigWrite(stored, after.configs, after.memory), kept, events)
 
     def _lease(self, broker: int) -> tuple[int, bool]:

@@ -13,9 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
-from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
-from kafka_reassign_rpc.controller_channel.broker_reports import BrokerReports
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
+from kafka_reassign_rpc.controller_channel import replica_answers, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     AllMetadata,
     BrokerRequest,
@@ -28,7 +26,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     UpdateMetadata,
     is_undone,
 )
-from kafka_reassign_rpc.controller_channel.replica_answers import ReplicaAnswers
+from kafka_reassign_rpc.controller_channel.replica_answers import BrokerReports, HostedReplica, ReplicaAnswers
 from kafka_reassign_rpc.controller_channel.stop_unassigned import Reviewed, Reviews
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -40,6 +38,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_slices
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
@@ -50,6 +49,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.tasks import end
@@ -162,6 +162,15 @@ class BrokerChannel:
             self.pending.restore(self._sending)
         return self.pending
 
+    def not_asked(self, topic: str, indexes: Collection[int]) -> Collection[int]:
+        """Of which of these partitions the broker has yet to say if it holds them unassigned, or has said so, and may
+        still have the log."""
+        asked = self._sending.partitions if isinstance(self._sending, Review) else {}
+        pending = self.pending.not_asked(topic)
+        if asked is None or pending is None:
+            return indexes
+        return {*asked.get(topic, ()), *pending, *self._reviews.stopped(topic, indexes)}
+
     async def stops_answered(self) -> None:
         while self.pending.has_stops or isinstance(self._sending, StopReplica):
             self._sent.clear()
@@ -260,9 +269,11 @@ class BrokerChannel:
         is_complete = isinstance(request, LeaderAndIsr) and request.is_complete
         if is_complete:
             raw = await client.call(request_class, body, version, raw=True)
-            if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
-                found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
+            answer = await self._in_turns(decode_body_in_slices(LeaderAndIsrResponse, raw, version=version))
+            if not self._refused(request, answer.error_code):
+                found = await self._in_turns(replica_answers.refusals(answer, self._cluster()))
                 self.replicas.answered(found, is_complete=True)
+            await self._in_turns(take_apart(answer))
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -286,11 +297,11 @@ class BrokerChannel:
         to = (self._cluster(), self._sender, self.broker)
         match request:
             case LiveBrokers():
-                return (yield from packed_requests.update_metadata(*to, {}, {}, version))
+                return (yield from request_builders.update_metadata(*to, {}, {}, version))
             case UpdateMetadata(partitions, deleted):
-                return (yield from packed_requests.update_metadata(*to, partitions, deleted, version))
+                return (yield from request_builders.update_metadata(*to, partitions, deleted, version))
             case LeaderAndIsr(partitions, is_complete):
-                return (yield from packed_requests.leader_and_isr(*to, partitions, version, is_complete=is_complete))
+                return (yield from request_builders.leader_and_isr(*to, partitions, version, is_complete=is_complete))
             case StopReplica(stops):
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
@@ -341,7 +352,7 @@ class BrokerChannel:
         if self._refused(request, answer.error_code):
             return
         if isinstance(answer, LeaderAndIsrResponse):
-            self.replicas.answered(leader_and_isr_answers.errors(answer, self._cluster()), is_complete=False)
+            self.replicas.answered(replica_answers.errors(answer, self._cluster()), is_complete=False)
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             codes = {
                 TopicPartition(one.topic_name, one.partition_index): one.error_code for one in answer.partition_errors

@@ -1,6 +1,6 @@
 """What a broker says to cluster-wide configs, by IncrementalAlterConfigs with validateOnly. It judges all of them
 together, as after the change, with its start-up settings, own configs, threads and class path. What it accepts and yet
-cannot live with shows in its answers to DescribeConfigs (`core.restarts.broker_values.later_trouble`).
+cannot live with shows in its answers to DescribeConfigs (`core.restarts.ending_values.later_trouble`).
 """
 
 from collections.abc import Collection, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
-from kafka_reassign_rpc.core.restarts.broker_values import COUNT_LATER, later_trouble
+from kafka_reassign_rpc.core.restarts.ending_values import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

@@ -1,19 +1,152 @@
-"""What a broker has answered about its replicas: failed log dirs, logs of other topics. Each new answer checks two old
-ones, and forgets those whose replica or topic is gone: so there are never many more than the broker has replicas.
-"""
+"""What a broker has answered: confirmed stops, refusals, and about its replicas failed log dirs and logs of other
+topics. Of these each new answer checks two old ones, and forgets those whose replica or topic is gone: so there are
+never many more than the broker has replicas."""
 
 import logging
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple, Protocol
+from uuid import UUID
 
-from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
-from kafka_reassign_rpc.controller_channel.broker_reports import BrokerReports, LogDirAnswer
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
+
+REFUSALS = (KafkaStorageError.code, InconsistentTopicId.code)
+"""Errors that say something about a replica. Others do not: STALE_CONTROLLER_EPOCH, say, is also the answer to a leader
+epoch that the broker has seen already."""
+
+
+class HostedReplica(NamedTuple):
+    """`topic_id`: the one that the broker means, if topics have ids."""
+
+    name: TopicPartition
+    topic_id: UUID | None
+
+
+def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
+    """Error codes of replicas that the broker hosts or should host: 0 or one of `REFUSALS`."""
+    for name, topic in _known(answer, cluster):
+        for one in topic.partition_errors:
+            if one.error_code in (0, *REFUSALS):
+                yield HostedReplica(TopicPartition(name, one.partition_index), topic.topic_id), one.error_code
+
+
+def refusals(answer: LeaderAndIsrResponse, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
+    """Of the answer to a complete request, which has an entry for each replica of the broker: yields after each."""
+    found = []
+    for name, topic in _known(answer, cluster):
+        for one in topic.partition_errors:
+            if one.error_code in REFUSALS:
+                found.append((HostedReplica(TopicPartition(name, one.partition_index), topic.topic_id), one.error_code))
+            yield
+    return found
+
+
+def _known(
+    answer: LeaderAndIsrResponse, cluster: Cluster
+) -> Iterator[tuple[str, LeaderAndIsrResponse.LeaderAndIsrTopicError]]:
+    for topic in answer.topics or ():
+        name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
+        if name is not None:
+            yield name, topic
+
+
+def may_be_replaced(
+    replica: HostedReplica, broker: int, cluster: Cluster, elected: int, *, has_proof: Callable[[], bool]
+) -> bool:
+    """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
+
+    Such a log is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it,
+    and the broker refuses the new replica from then on.) If partition and topic id are of this term, it was never this
+    partition's. Otherwise it may be the right one: somebody restored ZooKeeper, or wrote the znode without the id. Then
+    an in-sync replica is not replaced, and another only with proof. So too if a topic of the name has vanished without
+    a deletion mark: the log may be of that one.
+
+    elected    the zxid of this controller's election
+    has_proof  another broker has accepted the topic's id for its in-sync replica
+    """
+    topic = cluster.topics.get(replica.name.topic)
+    value = _hosted(replica, cluster)
+    if topic is None or value is None or broker not in value.replicas:
+        return False
+    if cluster.soft.broker_settings.delete_topic_enable is False:
+        return False
+    if _has_its_first_id(topic, value, elected) and not cluster.soft.former.has_other(topic):
+        return True
+    return broker not in (*value.isr, value.leader) and has_proof()
+
+
+def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> list[int]:
+    value = _hosted(replica, cluster)
+    if value is None:
+        return []
+    return [other for other in value.isr if other != broker and cluster.is_online(other, value)]
+
+
+def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
+    """Whether the replica counts as in sync though its broker has refused it and never had a record of this topic: it
+    was registered before the partition was created. (After somebody has restored ZooKeeper, every registration is newer
+    than the restored partitions.)
+    """
+    value = _hosted(replica, cluster)
+    registered = cluster.brokers.get(broker)
+    return (
+        value is not None
+        and registered is not None
+        and value.created >= registered.epoch
+        and broker in value.isr
+        and broker not in value.offline
+    )
+
+
+def _hosted(replica: HostedReplica, cluster: Cluster) -> Partition | None:
+    topic = cluster.topics.get(replica.name.topic)
+    if topic is None or topic.deleting or replica.topic_id is None or topic.id != replica.topic_id:
+        return None
+    return topic.partitions.get(replica.name.partition)
+
+
+def _has_its_first_id(topic: Topic, value: Partition, elected: int) -> bool:
+    return value.created > elected and (topic.id_since == topic.created or topic.id_since < value.created)
+
+
+class LogDirAnswer(NamedTuple):
+    """topic_id  the one that the broker meant, if topics have ids
+    in_sync   the log dir works but has the log of an earlier topic: the replica counts as offline only while this
+              broker has an in-sync one
+    """
+
+    name: TopicPartition
+    topic_id: UUID | None
+    is_offline: bool
+    in_sync: int | None = None
+
+
+class BrokerReports(Protocol):
+    def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
+        """The broker has confirmed these stops, or is away: then they count as confirmed."""
+
+    def obeys(self) -> None:
+        """A broker has taken a request of this controller's epoch."""
+
+    def knows_newer_controller(self) -> None: ...
+
+    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
+        """`is_complete`: the log dirs of all other replicas work."""
+
+    def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
+        """The leader epochs of these partitions have to rise; None: of all of the broker's own."""
+
+    def unassigned_found(self, broker: int, stopped: Sequence[TopicPartition], logs: Sequence[TopicPartition]) -> None:
+        """It has stopped these replicas, which are not assigned to it; their logs stay. `logs`: others that it has on
+        disk."""
+
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +245,7 @@ class ReplicaAnswers:
         name, cluster = replica.name, self._cluster()
         if self._replaced.get(name) == replica:
             return
-        if not leader_and_isr_answers.may_be_replaced(
+        if not may_be_replaced(
             replica,
             self._broker.id,
             cluster,

@@ -1,26 +1,34 @@
-"""Asks a broker what it holds, and makes it stop what is not assigned to it (why and how: `unassigned_replicas`).
+"""What a broker holds although it is not assigned to it: somebody has edited a topic's znode, has put an older one
+back, or has created the topic again; or a former controller has not stopped the replica. Such a leader goes on taking
+records, with acks=1 into a log that nobody reads.
+
+Only the broker knows what it holds: a new controller cannot know what former ones have sent it, and a broker that was
+cut off may have started again since. So it is asked (DescribeLogDirs): a log that is no replica's has the lag -1
+(ReplicaManager.getLogEndOffsetLag). Logs whose topic is not in ZooKeeper stay as they are (`duties.propagation`), and
+what waits for its deletion has its StopReplica.
+
+StopReplica without deletion is not enough: it ends the fetcher of a follower, and a leader goes on as before
+(ReplicaManager.stopPartitions). UpdateMetadata changes no replica at all, and a LeaderAndIsr of type FULL counts only
+from a KRaft controller, and renames the logs as strays for deletion. So the broker becomes a follower first, by a
+LeaderAndIsr in the present leader epoch that counts it among the replicas, since it takes no other; then StopReplica
+ends the fetcher. The log stays as it is, since no one has asked for its deletion.
 
 All this goes over the channel's own connection, so that no other request comes between the answer and what follows
 from it: a LeaderAndIsr for a replica that is gone would create an empty log.
 """
 
 import logging
-from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import Review, StopReplicaState
-from kafka_reassign_rpc.controller_channel.unassigned_replicas import (
-    Unassigned,
-    is_unassigned,
-    leader_to_follow,
-    unassigned,
-)
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
+from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, Dir, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import (
     DescribeLogDirsRequest,
     LeaderAndIsrRequest,
@@ -29,6 +37,61 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
+
+
+class Unassigned(NamedTuple):
+    """held   the broker leads or follows them
+    logs   only the log is there
+    """
+
+    held: list[TopicPartition]
+    logs: list[TopicPartition]
+
+
+def unassigned(
+    cluster: Cluster, broker: int, dirs: Collection[Dir], refused: Container[TopicPartition] = ()
+) -> Generator[None, None, Unassigned]:
+    """Of the topics in ZooKeeper. `refused`: assigned ones that the broker does not take, since it holds those of a
+    former topic of the name. Yields after each log.
+    """
+    found = Unassigned([], [])
+    for one in dirs:
+        for topic, sizes in one.sizes.items():
+            idle = one.idle.get(topic, ())
+            for index in sizes:
+                name = TopicPartition(topic, index)
+                if is_unassigned(cluster, broker, name, is_refused=name in refused):
+                    (found.logs if index in idle else found.held).append(name)
+                yield
+    return found
+
+
+def is_unassigned(cluster: Cluster, broker: int, name: TopicPartition, *, is_refused: bool = False) -> bool:
+    """A topic in deletion stops its replicas itself. While a znode is unreadable nothing counts as unassigned; nor
+    where the leader is no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
+    """
+    topic = cluster.topics.get(name.topic)
+    if topic is None or topic.deleting or name.topic in cluster.unreadable or name.partition in topic.unreadable:
+        return False
+    value = topic.partitions.get(name.partition)
+    if value is None or value.partition_epoch < 0 or broker in value.pending_deletion:
+        return False
+    if value.leader not in (NO_LEADER, *value.replicas):
+        return False
+    if broker in value.replicas:
+        return is_refused and cluster.soft.former.of_other(topic, name.partition) is not None
+    return True
+
+
+def leader_to_follow(cluster: Cluster, broker: int, name: TopicPartition) -> Broker | None:
+    """A broker takes no follower's part without a live leader (ReplicaManager.makeFollowers). Where the partition has
+    none, any other broker will do: it refuses to be fetched from. None: there is no other.
+    """
+    live = [one for one in cluster.brokers.values() if one.id != broker and one.id not in cluster.soft.shutting_down]
+    value = cluster.get(*name)
+    leader = None if value is None else value.leader
+    return next((one for one in live if one.id == leader), live[0] if live else None)
+
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +157,12 @@ class Reviews:
         before, self._logs = self._logs, found.logs
         return Reviewed(stopped, () if found.logs == before else found.logs, failed)
 
+    def stopped(self, topic: str, indexes: Collection[int]) -> Iterator[int]:
+        """Those that the broker has stopped: their logs are still there."""
+        if len(self._stopped) < len(indexes):
+            return (name.partition for name in self._stopped if name.topic == topic and name.partition in indexes)
+        return (index for index in indexes if (topic, index) in self._stopped)
+
     def _not_stopped(self, held: Sequence[TopicPartition]) -> Generator[None, None, list[TopicPartition]]:
         names = []
         for name in held:
@@ -143,7 +212,7 @@ class Reviews:
         )
         # The broker follows only a leader that lives, as far as it knows.
         version = await client.version(UpdateMetadataRequest)
-        live = await self._in_turns(packed_requests.update_metadata(*to, {}, {}, version))
+        live = await self._in_turns(request_builders.update_metadata(*to, {}, {}, version))
         answers: list[Any] = [await client.call(UpdateMetadataRequest, live, version)]
         for request_class, body, version in (follow, stop):
             answers.append(await client.call(request_class, body, version))

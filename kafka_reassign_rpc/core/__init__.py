@@ -7,13 +7,13 @@ leadership                leaders and ISR: elections, AlterPartition, brokers th
 queue                     the queue (KIP-236): which waiting moves start, caps, holds, other throttles
 failover                  what a new controller decides: its epoch, the partitions that it has loaded, what waits
 znode_routes              moves that come through ZooKeeper: batch and request znodes (KIP-236)
-settings                  settings of this server, of its broker and of self-healing, and which hold
+settings                  settings of this server, of its broker and of self-healing, and which hold; windows
 configs                   configs of topics, brokers and users: definitions, values, what brokers accept
 brokers                   which brokers get no new replica, whether one may go, which API versions they know
 restarts                  what ends a broker at its next start, a part of it, or a migration
 acls                      authorization, as Kafka's AclAuthorizer decides
 quotas                    quotas of users, clients and IPs
-throttling                replication throttles, throttle leases, observed replication throughput
+throttling                replication throttles, throttle leases
 healing                   self-healing: which failed brokers are repaired, and when (KIP-46)
 topics                    creation, growth and deletion of topics, replica placement
 round                     the view of a round, which collects its decisions
@@ -21,12 +21,10 @@ writers                   all that changes the cluster: facts, the replay of a d
 events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 status                    what the status API, the status page and the commands show
-windows                   windows for moves by the time of day
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
-config_values.py          parsing of dynamic config values
+config_values.py          parsing of dynamic config values; kinds of entities that have them
 java_values.py            values of configs as Java reads and prints them
 document_and_command_bodies.py  JSON bodies of the vendor APIs
-producer_id_blocks.py     which producer ids may have been given out
 rack_evenness.py          how evenly replicas are spread over racks
 """

@@ -43,3 +43,10 @@ def broker_ids(items: Collection[str]) -> frozenset[int] | None:
 def listed(brokers: Iterable[int]) -> str:
     """As `parse_brokers` reads it."""
     return ",".join(map(str, sorted(brokers)))
+
+
+TOPICS = "topics"
+BROKERS = "brokers"
+
+DEFAULT = "<default>"
+"""The name of the default entity. Among brokers: the cluster-wide configs."""

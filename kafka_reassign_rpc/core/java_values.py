@@ -1,4 +1,5 @@
-r"""Values of configs as Java reads and prints them: Python's `int`, `float`, `str.strip` and `\\s` accept other texts.
+"""Values of configs as Java reads and prints them: Python's `int`, `float`, `str.strip` and `\\s` accept other texts.
+And addresses as it prints them.
 
 Time grows with the length of the text alone.
 """
@@ -6,6 +7,9 @@ Time grows with the length of the text alone.
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv6Address
+from struct import unpack
 from unicodedata import category, decimal
 
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -86,3 +90,21 @@ def metadata_version(text: str, versions: Sequence[str], in_production: str) -> 
         if revision and release == key:
             return place
     return None
+
+
+KEPT = 4096
+
+
+@lru_cache(KEPT)
+def java_host(address: str) -> str:
+    """`::1` gives `0:0:0:0:0:0:0:1`, `::ffff:10.0.0.7` gives `10.0.0.7`."""
+    if ":" not in address:
+        return address
+    try:
+        found = IPv6Address(address)
+    except AddressValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    groups = ":".join(f"{one:x}" for one in unpack(">8H", found.packed))
+    return f"{groups}%{found.scope_id}" if found.scope_id else groups

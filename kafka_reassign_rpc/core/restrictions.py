@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.counted import counted, first_of
 
+TAKES_NOTHING = "the cluster takes no change of a move from this server"
 NAMED = 5
 """Brokers that a text names."""
 
@@ -37,9 +38,14 @@ def disabled_who(cluster: Cluster) -> str | None:
     return None if by is None else by.who
 
 
+def why_disabled(cluster: Cluster) -> str | None:
+    """Why no move starts; None: moves may start."""
+    return cluster.soft.in_force.disabled_by or cluster.soft.takes_nothing or None
+
+
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
-    reason = cluster.soft.in_force.disabled_by or cluster.soft.takes_nothing
-    if not reason:
+    reason = why_disabled(cluster)
+    if reason is None:
         return None
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
 

@@ -1,21 +1,134 @@
-"""A cluster of stock Kafka in KRaft mode: its nodes as child processes of this one."""
+"""A cluster of stock Kafka in KRaft mode: its nodes as child processes of this one.
+
+Ports are for JVMs that bind them only seconds after they were chosen. The directories of a node are as
+`kafka-storage.sh format` makes them. That tool is a JVM of its own: in each process it runs for the first node of a
+kind. The metadata that it leaves do not name the node, so later nodes get a copy, and an identity of their own.
+"""
 
 import asyncio
 import os
+import random
+import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import IO, Self
+from uuid import uuid4
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
-from kafka_reassign_rpc.embedded_kraft import formatted_dirs, node_properties
+from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, class_path
-from kafka_reassign_rpc.embedded_kraft.kept_ports import kept_ports
-from kafka_reassign_rpc.embedded_kraft.node_properties import HOST
 from kafka_reassign_rpc.embedded_zookeeper.child_process import InUse, locked, tied_to_us
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, find_java
+
+HOST = "127.0.0.1"
+
+
+def quorum_properties(voters: Mapping[int, int]) -> dict[str, str]:
+    """What each node knows of the controllers: their ports by id."""
+    return {
+        "controller.quorum.voters": ",".join(f"{voter}@{HOST}:{port}" for voter, port in voters.items()),
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+
+
+def node_properties(node: int, as_broker: int | None, as_controller: int | None) -> dict[str, str]:
+    """`as_broker`, `as_controller`: its port in this role; None: it has not that role."""
+    roles = {"broker": ("PLAINTEXT", as_broker), "controller": ("CONTROLLER", as_controller)}
+    listeners = {role: f"{name}://{HOST}:{port}" for role, (name, port) in roles.items() if port is not None}
+    return {
+        "process.roles": ",".join(listeners),
+        "node.id": str(node),
+        "listeners": ",".join(listeners.values()),
+    }
+
+
+FIRST_PORT = 10_000
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+"""Linux takes ports from here where a program lets it choose."""
+USUAL_END = 32_768
+"""Where other systems begin to, at the earliest."""
+
+
+def kept_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Free ports, all different, below those that the system gives to others meanwhile."""
+    end = int(PORT_RANGE.read_text().split()[0]) if PORT_RANGE.exists() else USUAL_END
+    found: list[int] = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(FIRST_PORT, end)
+        if port not in found and is_free(host, port):
+            found.append(port)
+    return found
+
+
+def is_free(host: str, port: int) -> bool:
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+_META = "meta.properties"
+_lock = Lock()
+_left: dict[tuple[str, str, int, bool], list[dict[str, bytes]]] = {}
+"""By version, roles, number of log dirs, and whether metadata have a dir of their own: for each dir what the tool has
+left there besides `meta.properties`."""
+
+
+def are_formatted(properties: Mapping[str, str]) -> bool:
+    return all((folder / _META).exists() for folder in _folders(properties))
+
+
+def format_dirs(
+    version: str,
+    run_java: Callable[[list[str]], object],
+    cluster_id: str,
+    config: Path,
+    properties: Mapping[str, str],
+) -> None:
+    """`config`: the file with these properties. `run_java` runs a class of Kafka with arguments, and raises what ends
+    this. Blocks."""
+    folders = _folders(properties)
+    kind = version, properties["process.roles"], len(folders), "metadata.log.dir" in properties
+    with _lock:
+        if kind not in _left:
+            # an id of ZooKeeper mode may begin with "-"
+            run_java(["kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(config)])
+            _left[kind] = [_files(folder) for folder in folders]
+            return
+    for folder, files in zip(folders, _left[kind], strict=True):
+        own = {"version": "1", "cluster.id": cluster_id, "node.id": properties["node.id"], "directory.id": new_id()}
+        meta = "".join(f"{key}={value}\n" for key, value in own.items()).encode()
+        for name, content in {**files, _META: meta}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+
+
+def new_id() -> str:
+    """Of a cluster or a directory. Kafka's are never like an option."""
+    while (made := topic_id_text(uuid4())).startswith("-"):
+        """The next one."""
+    return made
+
+
+def _folders(properties: Mapping[str, str]) -> list[Path]:
+    names = properties["log.dirs"].split(",")
+    if "metadata.log.dir" in properties:
+        names.append(properties["metadata.log.dir"])
+    return [Path(name) for name in names]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != _META)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
 
 NODES = (1, 2, 3)
 RACKS = "abc"
@@ -134,14 +247,14 @@ class EmbeddedKRaft:
             if self._child(node, java, jars, *command).wait():
                 raise KRaftFailed(f"the data of broker {node} cannot be prepared: see {self._log(node)}")
 
-        if not formatted_dirs.are_formatted(properties):
-            formatted_dirs.write(KAFKA_VERSION, run_java, self._cluster_id(), self._config(node), properties)
+        if not are_formatted(properties):
+            format_dirs(KAFKA_VERSION, run_java, self._cluster_id(), self._config(node), properties)
 
     def _properties(self, node: int) -> dict[str, str]:
         return {
             **SETTINGS,
-            **node_properties.of_quorum(self._of_controllers),
-            **node_properties.of_node(node, self._ports[node], self._of_controllers[node]),
+            **quorum_properties(self._of_controllers),
+            **node_properties(node, self._ports[node], self._of_controllers[node]),
             "broker.rack": RACKS[node - 1],
             "log.dirs": str(self._folder(node) / "data"),
         }
@@ -150,7 +263,7 @@ class EmbeddedKRaft:
         """The same for all nodes, and at every start."""
         file = self.data_dir / "cluster.id"
         if not file.exists():
-            file.write_text(formatted_dirs.new_id())
+            file.write_text(new_id())
         return file.read_text().strip()
 
     def _child(self, node: int, java: str, jars: str, *command: str) -> subprocess.Popen[bytes]:

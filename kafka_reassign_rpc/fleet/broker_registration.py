@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import accepts_connections, decode_registered_server
+from kafka_reassign_rpc.zookeeper.own_server_znodes import accepts_connections, decode_registered_server
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotSent, SessionOver, Unknown

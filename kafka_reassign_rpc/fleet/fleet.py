@@ -2,19 +2,29 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handler, served
 from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
-from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.log_dirs import lost_log_dirs
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
 from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
+from kafka_reassign_rpc.fleet.throttled_replicas import DynamicConfigs, ThrottledReplicas
+from kafka_reassign_rpc.protocol.frame_codec import MAX_ELEMENTS
+from kafka_reassign_rpc.protocol.messages import (
+    ApiMessage,
+    LeaderAndIsrRequest,
+    SimulatedFetchRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
@@ -22,6 +32,37 @@ from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+
+def _api(request: type[ApiMessage], handle: Handler) -> Api:
+    return served(
+        request,
+        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),
+        handle=handle,
+        group=ApiGroup.INTER_BROKER,
+        max_elements=MAX_ELEMENTS,
+    )
+
+
+CONTROLLED_APIS: Mapping[int, Api] = table(
+    (
+        _api(LeaderAndIsrRequest, SimulatedBroker.leader_and_isr),
+        _api(StopReplicaRequest, SimulatedBroker.stop_replica),
+        _api(UpdateMetadataRequest, SimulatedBroker.update_metadata),
+        _api(SimulatedFetchRequest, SimulatedBroker.fetch),
+    )
+)
+"""The controller and other simulated brokers call these."""
+
+_NOT_OF_KAFKA_3_9 = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+"""A broker in ZooKeeper mode does not serve these; tools fall back to Metadata."""
+
+BROKER_APIS: Mapping[int, Api] = {
+    **{key: api for key, api in {**CLIENT_APIS, **INTER_BROKER_APIS}.items() if key not in _NOT_OF_KAFKA_3_9},
+    **CONTROLLED_APIS,
+}
+"""A simulated broker answers NOT_CONTROLLER to a request for the controller."""
+
 
 log = logging.getLogger(__name__)
 

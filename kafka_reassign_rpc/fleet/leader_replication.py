@@ -16,8 +16,7 @@ from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, UnknownTopic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import IDLE_LINK_S, TokenBucket
+from kafka_reassign_rpc.fleet.throttled_replicas import IDLE_LINK_S, ThrottledReplicas, TokenBucket
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 
 NOT_LEADER_OR_FOLLOWER = 6

@@ -13,8 +13,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError, 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.throttled_replicas import UNLIMITED, ThrottledReplicas, TokenBucket
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Steps
 

@@ -17,7 +17,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log
-from kafka_reassign_rpc.support.atomic_files import write_file
+from kafka_reassign_rpc.support.files import write_file
 
 _ENCODE = msgspec.json.Encoder().encode
 

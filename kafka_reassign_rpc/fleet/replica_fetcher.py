@@ -18,8 +18,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, by_top
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import IDLE_LINK_S, UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.throttled_replicas import IDLE_LINK_S, UNLIMITED, ThrottledReplicas, TokenBucket
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s

@@ -7,29 +7,25 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
-from kafka_reassign_rpc.core.config_values import flag
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, flag
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
 from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
-from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
-from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
+from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection, controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_requests import (
     SLICE,
     AppliedRequest,
@@ -39,7 +35,7 @@ from kafka_reassign_rpc.fleet.controller_requests import (
     states_of,
 )
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
-from kafka_reassign_rpc.fleet.isr_proposals import IsrProposals
+from kafka_reassign_rpc.fleet.isr_proposals import AlterPartitionSender, IsrProposals
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs, lost_log_dirs
 from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile, LogSizeFileError
@@ -62,9 +58,9 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace, rest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.notification_znodes import encode_log_dir_event
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_log_dir_event
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
@@ -245,19 +241,19 @@ class SimulatedBroker:
 
     # --------------------------------------------------------------------------------- requests of the controller
 
-    async def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> LeaderAndIsrResponse:
+    async def leader_and_isr(self, request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
         async with self._order:
             await self._sizes.look_up(self._brand_new(request))
-            return await self._carry_out(self._requests.leader_and_isr(request, version))
+            return await self._carry_out(self._requests.leader_and_isr(request, ctx.api_version))
 
-    async def stop_replica(self, request: StopReplicaRequest, version: int) -> StopReplicaResponse:
+    async def stop_replica(self, request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
         async with self._order:
-            return await self._carry_out(self._requests.stop_replica(request, version))
+            return await self._carry_out(self._requests.stop_replica(request, ctx.api_version))
 
-    async def update_metadata(self, request: UpdateMetadataRequest, version: int) -> UpdateMetadataResponse:
+    async def update_metadata(self, request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
         async with self._order:
             alive = self._cache.brokers.keys()
-            answer = await self._carry_out(self._requests.update_metadata(request, version))
+            answer = await self._carry_out(self._requests.update_metadata(request, ctx.api_version))
             for came in self._cache.brokers.keys() - alive:
                 # It may have caught up while it was not among the live brokers.
                 for name in self._leading.outside_isr(came):
@@ -311,7 +307,7 @@ class SimulatedBroker:
 
     # ------------------------------------------------------------------------------------------ replication
 
-    def fetch(self, request: SimulatedFetchRequest) -> SimulatedFetchResponse:
+    def fetch(self, request: SimulatedFetchRequest, _ctx: RequestContext) -> SimulatedFetchResponse:
         return self._leading.fetch(request, asyncio.get_running_loop().time())
 
     def _follow(self, name: TopicPartition, replica: SimulatedReplica | None) -> None:

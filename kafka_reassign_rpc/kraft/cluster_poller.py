@@ -14,19 +14,24 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterReassignments
-from kafka_reassign_rpc.client.polling_pace import traffic_s
-from kafka_reassign_rpc.client.traffic import counted
+from kafka_reassign_rpc.client.polling_pace import counted, traffic_s
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms
-from kafka_reassign_rpc.core.state.topic import Topic, topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, Fact
 from kafka_reassign_rpc.core.writers.look_facts import KRaftTold, TopicSeen, TopicsSeen
-from kafka_reassign_rpc.kraft.absences import Absences, Absent, AbsentBrokers, Known
-from kafka_reassign_rpc.kraft.cluster_seen import records_of, topic_seen
+from kafka_reassign_rpc.kraft.cluster_seen import (
+    Absences,
+    Absent,
+    AbsentBrokers,
+    Known,
+    id_text,
+    records_of,
+    topic_seen,
+)
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Noticed
 from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
@@ -41,10 +46,11 @@ NONE_SET: Mapping[str, str] = {}
 
 class LookPace(NamedTuple):
     """Seconds between two looks at what moves (what makes two looks sure of what they both see), and at all. Both are
-    longer where a look costs much."""
+    longer where a look costs much. `first`: between the look that a term begins with and one that is sure of it."""
 
     moving: float = 1.0
     at_rest: float = 5.0
+    first: float = 1.0
 
 
 class ClusterPoller:
@@ -95,8 +101,9 @@ class ClusterPoller:
                     await self._sightings.all_answered.wait()
 
     async def look_for(self, loop: ControllerLoop, request: AlterReassignments) -> None:
-        """At partitions that the request names and that are not known, or whose moves it cancels while none is known:
-        they may be newer than the last look, and than what the broker knows that is asked first. Raises KafkaError.
+        """At partitions that the request names and that are not known, or whose moves it cancels while none is known,
+        or of which it expects other replicas than are known: they may be newer than the last look, and than what the
+        broker knows that is asked first. Raises KafkaError.
         """
         for pause in (0.0, AGAIN_S):
             names = await in_turns(_unknown(loop.cluster, request))
@@ -207,7 +214,7 @@ async def _known(cluster: Cluster, intents: Intents) -> list[Known]:
         found[Known(name.topic, intents.ids.get(name.topic, ""))] = None
         await pace.rest()
     for topic in list(cluster.topics.values()):
-        found[Known(topic.name, _id_of(topic))] = None
+        found[Known(topic.name, id_text(topic.id))] = None
         await pace.rest()
     found |= dict.fromkeys(Known(name) for name in cluster.queue.topics if name not in cluster.topics)
     return list(found)
@@ -243,6 +250,8 @@ def _is_known(cluster: Cluster, name: TopicPartition, asked: MoveTerms | CancelM
     partition = cluster.get(*name)
     if partition is None or name.topic in cluster.soft.unseen:
         return False
+    if asked.expected is not None and asked.expected != partition.replicas:
+        return False
     return isinstance(asked, MoveTerms) or partition.is_moving or cluster.queue.place(*name) is not None
 
 
@@ -269,8 +278,4 @@ def _not_shown(look: Look, cluster: Cluster) -> frozenset[int]:
 
 
 def _is_shown_as(cluster: Cluster, known: Known) -> bool:
-    return known.id == _id_of(cluster.topics[known.name])
-
-
-def _id_of(topic: Topic) -> str:
-    return "" if topic.id is None else topic_id_text(topic.id)
+    return known.id == id_text(cluster.topics[known.name].id)

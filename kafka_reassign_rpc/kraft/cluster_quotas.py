@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import IP, QuotaEntity
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.support.resolved_host import resolved
+from kafka_reassign_rpc.support.host_port import resolved
 from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
-from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.cluster_seen import id_text
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting, Waiting
@@ -112,7 +112,7 @@ def imported(asked: ToImport, look: Look, intents: Intents, at: int) -> Imported
     ]
     round_ = RoundRecord(
         at=at,
-        ids={move.topic: _id(look, move.topic) for move in started},
+        ids={move.topic: id_text(look.topics[move.topic].id) for move in started},
         moves=started,
         waiting=waiting,
         settings=[Setting(name, value) for name, value in asked.settings.items() if name not in intents.settings],
@@ -134,11 +134,6 @@ def _is_still(name: TopicPartition, record: MoveRecord, look: Look) -> bool:
         return False
     seen = SeenPartition(move.replicas, move.adding_replicas, move.removing_replicas)
     return seen.target == record.terms.target and {*seen.replicas} - {*seen.adding} == {*record.original}
-
-
-def _id(look: Look, topic: str) -> str:
-    found = look.topics[topic].id
-    return "" if found is None else topic_id_text(found)
 
 
 def settings_text(asked: ToImport) -> str:

@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
+from kafka_reassign_rpc.core.phases.phases import outcome_event
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
-from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, StoredName
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

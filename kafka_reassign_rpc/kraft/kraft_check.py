@@ -15,7 +15,7 @@ from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.ports import Look, LookFailed
 from kafka_reassign_rpc.kraft.read_status import Replayed
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogError, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogError, LogUnavailable, NotBrokers
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -113,6 +113,9 @@ def _rights(allowed: Collection[AclOperation]) -> Finding:
 
 
 def _of_log(facts: Facts, now: int) -> Iterator[Finding]:
+    if isinstance(facts.log_says, NotBrokers):
+        yield unsafe("addresses", NotBrokers.WHAT, NotBrokers.ADVICE)
+        return
     if isinstance(facts.log_says, LogError):
         advice = "wait until brokers answer" if isinstance(facts.log_says, LogUnavailable) else "docs/state-log.md"
         text, tool, arguments = str(facts.log_says).partition(TOOL)  # as it can be typed

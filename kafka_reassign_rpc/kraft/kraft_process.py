@@ -12,49 +12,45 @@ import msgspec
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.client.client_settings import ClientSettings
+from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import listening
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
 from kafka_reassign_rpc.controller.store import ControllerMoved
-from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder, RecordedEvents
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
+from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft import importing, round_records
-from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.cluster_quotas import ClusterQuotas
 from kafka_reassign_rpc.kraft.front import Front, FrontSettings
+from kafka_reassign_rpc.kraft.front.front import HeldRequests
 from kafka_reassign_rpc.kraft.front.shown_nodes import Shown, shown
-from kafka_reassign_rpc.kraft.held_requests import HeldRequests
 from kafka_reassign_rpc.kraft.importing import ToImport
-from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode
+from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode, ServedSettings
 from kafka_reassign_rpc.kraft.kraft_store import look_until_answered
 from kafka_reassign_rpc.kraft.ports import LookFailed
-from kafka_reassign_rpc.kraft.served_settings import ServedSettings
-from kafka_reassign_rpc.kraft.server_name import ServerName
 from kafka_reassign_rpc.kraft.sightings import settling
-from kafka_reassign_rpc.kraft.standby import Standby
+from kafka_reassign_rpc.kraft.standby import ServerName, Standby
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_reading import Term
 from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
-from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Claimed, ClaimedLog, KRaftTerm
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
+from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
-from kafka_reassign_rpc.support.host_port import Address
-from kafka_reassign_rpc.support.page_address import page_of_server
+from kafka_reassign_rpc.support.host_port import Address, page_of_server
 from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
@@ -74,6 +70,9 @@ NEEDED = frozenset(
     {AclOperation.DESCRIBE, AclOperation.ALTER, AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
 )
 """Rights on the cluster: to see moves and configs of brokers, and to change them."""
+ALIVE = 2
+"""A server that was killed may have had one heartbeat on its way: with so many, one of this server's id lives."""
+CLAIMED = "this server has claimed the state log, and leads once it has looked at the cluster"
 NOBODY_LEADS = "no server leads: one claims the state log once the former one has been silent for a while"
 
 
@@ -142,6 +141,9 @@ class KRaftProcess(HasParts):
         """None while this server does not lead."""
         self._term: KRaftTerm | None = None
         self._to_import: ToImport | None = None
+        self._taken = ""
+        """Which other server leads with the id of this one."""
+        self._notices = SettingsNotices()
         self._stopped = ""
         """Why it does not lead until it is started again."""
         self._leads: asyncio.Task[None] | None = None
@@ -195,8 +197,9 @@ class KRaftProcess(HasParts):
         return sorted(self._upstream_cluster.brokers)
 
     async def _look(self) -> None:
-        """Raises LogRefused for a missing right, LogUnavailable."""
+        """Raises LogRefused for ZooKeeper mode and for a missing right, LogUnavailable."""
         try:
+            await self._upstream.require_kraft()
             if missing := NEEDED - await self._upstream.allowed():
                 what = ", ".join(sorted(one.name for one in missing))
                 raise LogRefused(f"the login of this server (command.config) lacks {what} on the cluster")
@@ -266,7 +269,7 @@ class KRaftProcess(HasParts):
             await end(self._leads)
 
     async def _lead_again(self) -> None:
-        self._standby.on_leader = self._hears_leader
+        self._standby.on_leader = self._hears_heartbeat
         try:
             while True:
                 await self._lead(await self._standby.claimed())
@@ -280,6 +283,7 @@ class KRaftProcess(HasParts):
 
     async def _lead(self, term: Term) -> None:
         """Raises LogLost, LogRefused."""
+        self._taken = ""
         self._claimed = claimed = ClaimedLog(self._log, str(self._name), self._config.lead_s)
         record = partial(self._recorder.record, term.claim_offset)
         self._upstream_cluster.forget_configs()
@@ -292,6 +296,7 @@ class KRaftProcess(HasParts):
             self._config.common.started_with,
             written=self._recorder.written,
             settling=settling(self._config.lead_s, self._config.client.configs.request_timeout_ms / 1000),
+            notices=self._notices,
         )
         self._service.epoch, self._service.since_ms = term.claim_offset, now_ms()
         record([Event(catalogue.CONTROLLER_ELECTED)])
@@ -314,13 +319,24 @@ class KRaftProcess(HasParts):
         self._service.begin(term, lambda: claimed.lease_left)
         self._hears_leader()
 
+    def _hears_heartbeat(self) -> None:
+        leader, taken = self._leader(), ""
+        if self._claimed is None and leader is not None and leader.id == self._id:
+            if self._standby.beats < ALIVE:
+                return
+            taken = f"another server has its id, {self._id}, and leads at {leader.at}: give one another broker.id"
+            if taken != self._taken:
+                log.error("while that one leads, this server decides nothing: %s", taken)
+        self._taken = taken
+        self._hears_leader()
+
     def _hears_leader(self) -> None:
         self._ready.set()
         self._held.news()
 
     def _is_led(self) -> bool:
         """Also where this server waits for its start."""
-        return self._service.is_active() or bool(self._stopped) or self._leader() not in (None, self._name)
+        return self._service.is_active() or bool(self._no_part) or self._leader() not in (None, self._name)
 
     def _may_tell(self) -> bool:
         return self._claimed is not None and self._claimed.lease_left > 0
@@ -347,8 +363,8 @@ class KRaftProcess(HasParts):
         page = None if leader is None else page_of_server(told)
         role, reason = "controller", ""
         if term is None:
-            is_standby = leader is not None and leader != self._name and not self._stopped
-            role, reason = ("standby", "") if is_standby else ("", self._stopped or NOBODY_LEADS)
+            is_standby = leader is not None and leader != self._name and not self._no_part
+            role, reason = ("standby", "") if is_standby else ("", self._why_no_role())
         return ServerView(
             server=self._id,
             cluster_id=self._upstream_cluster.cluster_id,
@@ -364,6 +380,15 @@ class KRaftProcess(HasParts):
             term=term,
         )
 
+    def _why_no_role(self) -> str:
+        claimed = CLAIMED if self._claimed is not None else NOBODY_LEADS
+        return self._no_part or self._log.in_the_way or claimed
+
+    @property
+    def _no_part(self) -> str:
+        """Why this server takes no part, "" where it does. Its id is its own again once the other one is silent."""
+        return self._stopped or (self._taken if self._leader() is not None else "")
+
     @property
     def pages(self) -> "Mapping[str, Page]":
         """Of the status page, which there may be none of."""
@@ -376,8 +401,8 @@ class KRaftProcess(HasParts):
     def status(self) -> ServerStatus:
         return ServerStatus(
             document=status_of(self.view(), at=now_ms(), version=product_version(), full=True),
-            connected=not self._stopped,
-            round_trip=0.0,
+            connected=self._leader() is not None and (self._claimed is None or self._may_tell()),
+            round_trip=None,
             events_lost=self._recorder.lost,
             refusing=self._config.asked.links.troubles,
             figures=self._service.figures(),

@@ -33,16 +33,15 @@ from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.kraft import cluster_seen, round_records
-from kafka_reassign_rpc.kraft.absences import Known, is_another
+from kafka_reassign_rpc.kraft.cluster_seen import Known, is_another
 from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
 from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
@@ -56,6 +55,8 @@ FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
 """Waits before another look, while the cluster does not answer."""
 AGAIN_S = 0.3
 """A broker that lives has within this, most of the time, what the controller has."""
+SURE_AGAIN_S = 10.0
+"""So seldom decisions wait for a look that is sure, as long as an Alter waits for its answer."""
 SNAPSHOT_S = 5.0
 """How often to see whether the log wants a snapshot."""
 AHEAD_S = 1.0
@@ -107,6 +108,8 @@ class KRaftStore:
     tell          gets what a durable round asks of the cluster
     settings      returns those of brokers that are in force when it is called
     started_with  this server's own
+    sure_s        so much later than everything was read a look has what the cluster had then: a broker that lags may
+                  show the replicas of a move that had ended, and they would be the original ones of the next
     """
 
     place = "the cluster"
@@ -121,6 +124,7 @@ class KRaftStore:
         tell: Tell,
         settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
         started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+        sure_s: float = 0.0,
     ) -> None:
         self._log = intent_log
         self._cluster = cluster
@@ -130,6 +134,8 @@ class KRaftStore:
         self._tell = tell
         self._settings = settings
         self._started_with = started_with
+        self._sure_s = sure_s
+        self._sure_at = float("-inf")
         self._turn = asyncio.Lock()
         """Records and snapshots come one after the other, each with what it changes in `intents`."""
         self._rounds = 0
@@ -145,6 +151,9 @@ class KRaftStore:
 
     async def _seen(self, known: Cluster | None) -> Cluster:
         look = await look_until_answered(self._cluster.look)
+        now = asyncio.get_running_loop().time()
+        if now >= self._sure_at + SURE_AGAIN_S:  # where others change what is decided on, it is read again and again
+            self._sure_at = now + self._sure_s
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
         return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
 
@@ -229,6 +238,10 @@ class KRaftStore:
         ahead, self._ahead = self._ahead, None
         if not view.checked:
             return
+        unsure_s = self._sure_at - asyncio.get_running_loop().time()
+        if unsure_s > 0:
+            ahead = None
+            await asyncio.sleep(unsure_s)
         asked = {name.topic for name in view.checked}
         look = await ahead.found if self._counts(ahead, asked) else None
         if look is None:
@@ -240,7 +253,9 @@ class KRaftStore:
                 raise ReloadNeeded(why)
 
     async def _differs(self, look: Look, cluster: Cluster, view: IntentView) -> str:
-        """What the look has not as decisions depend on it; "": nothing."""
+        """What the look has not as decisions depend on it; "": nothing. Takes out each act on a move that the cluster
+        does not show: others have replaced it, or the broker lags, and a later look has it told.
+        """
         records = {one: cluster_seen.records_of(self.intents, one, topic.id) for one, topic in look.topics.items()}
         pace = Pace()
         for name in view.checked:
@@ -256,6 +271,8 @@ class KRaftStore:
             if (value.replicas, value.adding, value.removing) != (known.replicas, known.adding, known.removing):
                 what = _text(seen.assignment)
                 return f"{name.topic}-{name.partition} has other replicas than before: {what}"
+            if seen.assignment != (known.replicas, known.adding, known.removing):
+                view.acts[name] = Act.NOTHING
         return ""
 
     def _record(self, cluster: Cluster, view: IntentView) -> Generator[None, None, RoundRecord | None]:

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from kafka_reassign_rpc.client.config_calls import APPEND, SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
+from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,

@@ -12,25 +12,23 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
-from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ENABLED
-from kafka_reassign_rpc.core.state.partition import CancelMove
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.kraft import read_status, round_records
-from kafka_reassign_rpc.kraft.claimed_log import ClaimedLog
 from kafka_reassign_rpc.kraft.intents import Intents
+from kafka_reassign_rpc.kraft.ports import IntentLog
 from kafka_reassign_rpc.kraft.read_status import Replayed
-from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting
+from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting, Waiting
 from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
-from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
+from kafka_reassign_rpc.kraft.term import Claimed, ClaimedLog, KRaftTerm
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
@@ -49,6 +47,7 @@ NAME = "leave"
 """In the claim. It is no server's, so clients are sent to nobody."""
 LOOK_S = 0.5
 NOTHING_LEFT = "Nothing of kafka-reassign-rpc is left in this cluster."
+IF_LOST = f"There is no topic {TOPIC}: if it was deleted while servers ran, look for throttles that are left."
 WAITS = "waits until they end; --hand-over leaves them to the cluster, without throttles of leases"
 SERVERS = "stop all servers, and keep them stopped: one that runs takes the lead again"
 
@@ -76,7 +75,7 @@ class Left(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """configs, settings, links   how it is reached (`cli.kraft_access`)
+    """configs, settings, links   how it is reached (`cli.cluster_access`)
     of_controllers             configs of a client of the controllers; None: throttles of dead brokers stay
     lead_s                     as the servers have it
     """
@@ -94,7 +93,7 @@ async def leave(cluster: Cluster, choices: Choices, *, delete_topic: bool) -> No
     try:
         await log_topic.require_kraft(router)
         if not await log_topic.is_there(router, TOPIC):
-            choices.say(NOTHING_LEFT)
+            choices.say(f"{NOTHING_LEFT} {IF_LOST}")
             return
         await _leave(cluster, choices, router, delete_topic=delete_topic)
     except ControllerMoved as reason:
@@ -172,9 +171,10 @@ async def _empty(
                 await _hand_over(choices, claimed, intents)
             before = {name: intents.set_now.get(name) for name in HOLD}
             await _set(claimed, intents, HOLD)
-        term = _term(cluster, claimed, intents, seen, epoch)
         try:
-            await _ended(term, choices, intents, claimed)
+            async with claimed.kept():
+                await withdraw(claimed, choices, intents)
+            await _ended(_term(cluster, claimed, intents, seen, epoch), choices, intents, claimed)
         except Stopped:
             await _set(claimed, intents, before)  # servers go on as they did
             raise
@@ -202,14 +202,28 @@ async def _hand_over(choices: Choices, claimed: ClaimedLog, intents: Intents) ->
     await _commit(claimed, intents, RoundRecord(at=now_ms(), moves=[Move(*name) for name in intents.moves]))
 
 
+async def withdraw(log: IntentLog, choices: Choices, intents: Intents) -> None:
+    """What waits leaves the queue, also behind a move in flight, which is left alone. Raises Stopped."""
+    if not (waiting := waiting_moves(intents)):
+        return
+    count = counted(len(waiting), "move")
+    if not await choices.ask(
+        f"queue: {count} that {agreeing(len(waiting), 'wait')} never {agreeing(len(waiting), 'start')}."
+    ):
+        raise Stopped("no further step was taken; servers that run go on with what waits")
+    left = [Waiting(number, *name) for number, part in intents.queue.items() for name in part.entries]
+    await _commit(log, intents, RoundRecord(at=now_ms(), waiting=left))
+    choices.say("queue: done")
+
+
 async def _set(claimed: ClaimedLog, intents: Intents, settings: Mapping[str, str | None]) -> None:
     record = RoundRecord(at=now_ms(), settings=[Setting(name, value) for name, value in settings.items()])
     await _commit(claimed, intents, record)
 
 
-async def _commit(claimed: ClaimedLog, intents: Intents, record: RoundRecord) -> None:
+async def _commit(log: IntentLog, intents: Intents, record: RoundRecord) -> None:
     pieces = list(round_records.documents(record))
-    offset = await claimed.commit([data for _, data in pieces])
+    offset = await log.commit([data for _, data in pieces])
     for piece, _ in pieces:
         for _step in intents.apply(piece, offset):
             pass
@@ -226,6 +240,7 @@ def _term(cluster: Cluster, claimed: ClaimedLog, intents: Intents, seen: Upstrea
         replace(DEFAULT_SETTINGS, enabled=False),
         written=_never,
         settling=settling(cluster.lead_s, cluster.settings.configs.request_timeout_ms / 1000),
+        notices=SettingsNotices(),
     )
 
 
@@ -241,30 +256,12 @@ async def _ended(term: KRaftTerm, choices: Choices, intents: Intents, claimed: C
         either: list[asyncio.Future[Any]] = [begun, serving]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if begun.done() and not serving.done():
-            await _withdraw(begun.result(), choices, intents)
             await _until_empty(serving, choices, intents)
             await _set(claimed, intents, dict.fromkeys(intents.set_now))
         if serving.done():
             raise ControllerMoved(str(claimed.trouble or serving.result()))
     finally:
         await end(serving)
-
-
-async def _withdraw(term: MovesTerm, choices: Choices, intents: Intents) -> None:
-    waiting = waiting_moves(intents)
-    if not waiting:
-        return
-    count = counted(len(waiting), "move")
-    if not await choices.ask(
-        f"queue: {count} that {agreeing(len(waiting), 'wait')} never {agreeing(len(waiting), 'start')}."
-    ):
-        raise Stopped("no further step was taken; servers that run go on with what waits")
-    by_topic: dict[str, list[tuple[int, CancelMove]]] = {}
-    for topic, index in waiting:
-        if (topic, index) not in intents.moves:
-            by_topic.setdefault(topic, []).append((index, CancelMove()))
-    await term.loop.submit(AlterReassignmentsCommand(AlterReassignments([*by_topic.items()])))
-    choices.say("queue: done")
 
 
 async def _until_empty(serving: "asyncio.Task[str]", choices: Choices, intents: Intents) -> None:

@@ -8,8 +8,7 @@ from kafka_reassign_rpc.client.config_calls import Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.broker import Broker
-from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
+from kafka_reassign_rpc.core.state.broker import NOTHING_TOLD, Broker, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
 

@@ -5,21 +5,18 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client.client_settings import ClientSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.status.views import ControllerView
 from kafka_reassign_rpc.kraft import cluster_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.server_name import ServerName
-from kafka_reassign_rpc.kraft.standby import after, claimant
+from kafka_reassign_rpc.kraft.standby import ServerName, after, claimant
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
-from kafka_reassign_rpc.preflight.cluster_status import SERVER, ClusterStatus, ControllerStatus
-from kafka_reassign_rpc.preflight.read_status import parts_of
+from kafka_reassign_rpc.preflight.read_status import SERVER, ClusterStatus, ControllerStatus, parts_of
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 

@@ -9,8 +9,7 @@ from kafka_reassign_rpc.core.phases.phases import LOOKS
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import TopicSeen
-from kafka_reassign_rpc.kraft.absences import Known
-from kafka_reassign_rpc.kraft.cluster_seen import records_of, topic_seen
+from kafka_reassign_rpc.kraft.cluster_seen import Known, records_of, topic_seen
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
 from kafka_reassign_rpc.kraft.ports import Look

@@ -4,8 +4,9 @@ nobody does."""
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.round_records import BadRound, RoundRecord
@@ -14,7 +15,30 @@ from kafka_reassign_rpc.kraft.state_log.log_format import BadRecord, Claim, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.host_port import Address, BadAddress, host_port
 from kafka_reassign_rpc.support.turns import Pace
+
+
+class ServerName(NamedTuple):
+    """`1000@host:9092`: its id, and where clients reach it."""
+
+    id: int
+    at: Address
+
+    def __str__(self) -> str:
+        return f"{self.id}@{self.at}"
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """None: it is no name of a server."""
+        number, _, place = text.partition("@")
+        server = whole_number(number, 0, INT32)
+        try:
+            return None if server is None else cls(server, host_port(place))
+        except BadAddress:
+            return None
+
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +67,8 @@ class Standby:
         self.intents = Intents()
         self.heard_at = float("-inf")
         """When a server was heard to lead, by the event loop's clock."""
+        self.beats = 0
+        """How often it was heard since, while this server followed."""
         self._claim: int | None = None
         """The offset of the last one."""
         self._read = asyncio.Event()
@@ -73,13 +99,14 @@ class Standby:
             await self._read.wait()
 
     async def _follow(self) -> None:
-        self.intents, self._claim = Intents(), None
+        self.intents, self._claim, self.beats = Intents(), None, 0
         begun = await self._end()
         async for record in self._log.follow():
             if record.kind is Kind.CLAIM:
-                self.leader, self._claim = claimant(record), record.offset
+                self.leader, self._claim, self.beats = claimant(record), record.offset, 0
                 self._read.set()
             elif record.kind is Kind.HEARTBEAT and record.offset >= begun:
+                self.beats += 1
                 self.heard_at = asyncio.get_running_loop().time()
                 self.on_leader()
             else:

@@ -10,15 +10,14 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Config, Resour
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     KafkaError,
     UnknownServerError,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.topic import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import stored_configs
+from kafka_reassign_rpc.core.config_values import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
@@ -15,9 +15,8 @@ from kafka_reassign_rpc.preflight.own_znodes import OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.own_server_znodes import decode_memory, decode_registered_server
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import decode_registered_server
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

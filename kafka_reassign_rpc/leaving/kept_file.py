@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
 from kafka_reassign_rpc.leaving.facts import Facts
-from kafka_reassign_rpc.support import atomic_files
+from kafka_reassign_rpc.support import files
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import QueuePartContent, decode_queue
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
@@ -94,7 +94,7 @@ def load(path: Path, cluster: str) -> KeptFile:
 def save(file: KeptFile) -> None:
     """Raises OSError."""
     data = msgspec.json.format(msgspec.json.encode(file.kept), indent=1)
-    atomic_files.write_file(file.path, [data, b"\n"], sync=True)
+    files.write_file(file.path, [data, b"\n"], sync=True)
 
 
 def waiting(kept: Kept) -> dict[StoredName, WaitingMove]:

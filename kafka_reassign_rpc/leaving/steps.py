@@ -12,8 +12,8 @@ import msgspec
 
 from kafka_reassign_rpc.controller.store import ConfigWrite
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import transactions_of
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.settings.server_settings import divided
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
 from kafka_reassign_rpc.leaving.facts import Facts

@@ -9,17 +9,16 @@ disks/           plans between the log dirs of a broker
 auditing/        `audit`
 move_history/    `history`
 reports/         HTML pages, plots, tables as text
-executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote master get, and lack
+executor_probe.py, executor_look.py    what executors of a remote master lack; what they get: `spark_session`
 class_archive.py, prepare_spark.py    Spark's classes in a file, so that jobs start sooner
 topic_pieces.py  who calls functions of what tables say of the same partitions: this process, or tasks of Spark; how
                  large a piece of a topic is (PIECE_PARTITIONS)
 broker_lists.py  lists of brokers as arrays
-arrow_tasks.py   functions of Arrow batches in tasks of Spark, and what they answer
-without_cycles.py   Python's search for garbage waits until the end
+arrow_tasks.py   functions of Arrow batches in tasks of Spark, and what they answer; Python's search for garbage waits
+                 until the end
 worker_daemon.py    Spark's daemon for Python, for short tasks on this machine
 store_paths.py   where jobs read and write
 parquet_files.py, output_directory.py, spark_session.py, spark_master.py, job_errors.py    shared by several
-jvm_garbage.py   the end of Spark's JVM, without a traceback of py4j
 
 Modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
 """

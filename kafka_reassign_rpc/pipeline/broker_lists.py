@@ -19,6 +19,10 @@ def whole(column: pa.Array | pa.ChunkedArray, null: int = NOBODY) -> Ints:
     return np.asarray(pc.fill_null(column.cast(pa.int64()), null)).astype(np.int64, copy=False)
 
 
+def told(value: int) -> int | None:
+    return None if value == NOBODY else value
+
+
 def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
     """As wide as the longest list, or 1. Null is empty."""
     lengths = whole(pc.list_value_length(column), 0)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.support.environment import SPARK_CLASSES
+from kafka_reassign_rpc.support.connection_flags import SPARK_CLASSES
 
 
 def archive_path() -> Path:

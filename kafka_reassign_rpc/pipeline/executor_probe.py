@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.store_paths import (
     store_path,
 )
 
-_MODULES = ("msgspec", "numpy", "pyarrow", "kafka_reassign_rpc.pipeline.planning.snapshot_to_plan")
+_MODULES = ("msgspec", "numpy", "pyarrow", "kafka_reassign_rpc.pipeline.planning.planning_rounds")
 _TASKS_PER_CORE = 2
 _START_SECONDS = 300.0
 """For the first executor."""

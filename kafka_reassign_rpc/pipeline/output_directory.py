@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StoreError, StorePath
-from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
+from kafka_reassign_rpc.support.files import AtomicDirectory
 
 _MOVES_AT_ONCE = 16
 

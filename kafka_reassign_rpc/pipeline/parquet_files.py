@@ -45,6 +45,17 @@ Row = Sequence[Any]
 """In the schema's order; missing values at the end are null."""
 
 
+def required(*columns: tuple[str, pa.DataType]) -> list[pa.Field]:
+    """Without nulls."""
+    return [pa.field(name, kind, nullable=False) for name, kind in columns]
+
+
+def table_of(rows: Collection[Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
 class TableWriter:
     """The file exists once the context manager's block succeeds. The same rows give the same file. `at`: the time of
     the rows in ms since the epoch, for the metadata.
@@ -75,9 +86,7 @@ class TableWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            columns = zip(*self._pending, strict=True)
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
-            self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            self._file.write_table(table_of(self._pending, self._schema))
             self._pending = []
 
     def close(self) -> None:
@@ -278,6 +287,8 @@ def table_in(name: str, content: bytes, schema: pa.Schema, share: int = 0, share
 
 
 def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Raises ArrowInvalid for what is not of its type, such as text that is no UTF-8."""
+    batch.validate(full=True)
     columns = [
         batch.column(field.name).cast(field.type)
         if field.name in batch.schema.names

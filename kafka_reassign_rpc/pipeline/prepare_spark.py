@@ -9,8 +9,8 @@ from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.reports.result_directory import ResultDirectory
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
+from kafka_reassign_rpc.pipeline.reports.result_tables import ResultDirectory
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.spark_session import session
@@ -36,7 +36,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
                 plan_job.run(spark, PlanJob(snapshot, Path(directory) / kind, Goal(kind)))
             show_status("running a small job: audit")
             with ResultDirectory(Path(directory) / "audit") as results:
-                taken = snapshot_series.find_snapshots(snapshot)
+                taken = snapshot_files.find_snapshots(snapshot)
                 results.write_tables(audit_job.audit_tables(CallOnSpark(spark, _PARTITIONS), taken, None))
             show_status("writing the classes that were loaded")
         if not made.is_file():

@@ -1,5 +1,8 @@
 """A Spark session for one job: it starts without output and ends with its JVM. PySpark's own JVM would live as long as
 Python.
+
+What Spark's executors need beside PySpark: this package, msgspec, numpy and PyArrow, as an archive for
+`spark.archives`. Three are compiled, so executors need the driver's platform and minor version of Python.
 """
 
 import os
@@ -8,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -21,11 +25,39 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import class_archive, executor_packages
+from kafka_reassign_rpc.pipeline import class_archive
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.jvm_garbage import JvmGarbage
 from kafka_reassign_rpc.pipeline.spark_master import DEFAULT_MEMORY, LOCAL, is_local, with_attempts
 from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
+
+NAME = "kafka-reassign-rpc-packages"
+"""Executors unpack the archive into this directory."""
+_PACKAGES = ("kafka_reassign_rpc", "kafka_reassign_rpc.schemas", "msgspec", "numpy", "pyarrow")
+"""A checkout has the schemas elsewhere than the package that they belong to."""
+_LIBRARY = re.compile(r"\.(py|so|pyd|dll|json)$|\.so\.\d+$|^lib.*\.so\.[\d.]+$")
+_NOT_NEEDED = re.compile(r"(^|/)(tests|include)/|flight")
+"""Of PyArrow and numpy, a third of their bytes."""
+
+
+def build(directory: Path) -> Path:
+    archive = directory / f"{NAME}.zip"
+    files = {name: source for package in _PACKAGES for name, source in _files(package)}
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, source in files.items():
+            file.write(source, name)
+    return archive
+
+
+def _files(package: str) -> Iterator[tuple[Path, Path]]:
+    """By their place in the archive."""
+    root, place = Path(str(import_module(package).__file__)).parent, Path(*package.split("."))
+    libraries = root.with_name(f"{package}.libs")  # what wheels bring along
+    for folder, name in ((root, place), (libraries, Path(libraries.name))):
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            if _LIBRARY.search(path.name) and not _NOT_NEEDED.search(str(inside)) and path.is_file():
+                yield name / inside, path
+
 
 PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
 """Whether executors get the packages from the driver."""
@@ -173,11 +205,11 @@ def _s3_settings() -> dict[str, str]:
 
 
 def _sent_packages(scratch: Path, given: Mapping[str, str]) -> dict[str, str]:
-    archive = f"{executor_packages.build(scratch)}#{executor_packages.NAME}"
+    archive = f"{build(scratch)}#{NAME}"
     path = "spark.executorEnv.PYTHONPATH"
     return {
         "spark.archives": ",".join(filter(None, [given.get("spark.archives"), archive])),
-        path: os.pathsep.join(filter(None, [executor_packages.NAME, given.get(path)])),
+        path: os.pathsep.join(filter(None, [NAME, given.get(path)])),
         PACKAGES_SENT: "true",
     }
 
@@ -289,3 +321,29 @@ def _end_jvm(gateway: Any, seconds: float) -> None:
         gateway.proc.kill()
         gateway.proc.wait()
     SparkContext._gateway = SparkContext._jvm = None
+
+
+class JvmGarbage:
+    """Ends py4j's thread that tells the JVM which objects Python no longer needs. If the JVM ended before it answered
+    that thread, py4j would print a traceback after a job that has succeeded. Only the thread of `client`, of a gateway,
+    calls `garbage_collect_object` with `enqueue=False`.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._collect = client.garbage_collect_object
+        self._one_at_a_time = threading.Lock()
+        self._ended = False
+        client.garbage_collect_object = self._one
+
+    def end(self) -> None:
+        """Waits for the answer to what was sent, and sends no more."""
+        with self._one_at_a_time:
+            self._ended = True
+
+    def _one(self, target_id: str, enqueue: bool = True) -> None:
+        if enqueue:
+            self._collect(target_id)
+            return
+        with self._one_at_a_time:
+            if not self._ended:
+                self._collect(target_id, False)

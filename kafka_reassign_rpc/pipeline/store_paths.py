@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.support import atomic_files
+from kafka_reassign_rpc.support import files
 
 NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """msgspec raises these for what is no JSON of the wanted type, is no UTF-8, or is nested thousands deep."""
@@ -237,7 +237,7 @@ def write_file(path: StorePath, content: bytes, *, sync: bool = False) -> None:
     StoreError.
     """
     if isinstance(path, Path):
-        atomic_files.write_file(path, (content,), sync=sync)
+        files.write_file(path, (content,), sync=sync)
     else:
         path.write_bytes(content)
 

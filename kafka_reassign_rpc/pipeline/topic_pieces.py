@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.arrow_tasks import (
 )
 from kafka_reassign_rpc.pipeline.parquet_files import shares_of, table_in, whole_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
-from kafka_reassign_rpc.planner.columns.partition_columns import random_columns
+from kafka_reassign_rpc.planner.deterministic_random import random_bits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,6 +68,9 @@ class PieceCaller(Protocol):
     ) -> Iterator[T]:
         """The same, for large answers."""
 
+    def forget(self) -> None:
+        """What was kept of sources that are read again."""
+
 
 class CallHere:
     """Keeps what it has read."""
@@ -80,6 +83,9 @@ class CallHere:
 
     def each(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> Iterator[T]:
         yield function([self._table(one) for one in sources], given)
+
+    def forget(self) -> None:
+        self._read.clear()
 
     def _table(self, source: Source) -> pa.Table:
         key = (tuple(source.places), source.schema.to_string())
@@ -101,6 +107,11 @@ class CallOnSpark:
 
     def each(self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A) -> Iterator[T]:
         return streamed(self._answers(sources, function, given))
+
+    def forget(self) -> None:
+        for part in chain.from_iterable(self._kept.values()):
+            part.unpersist()
+        self._kept.clear()
 
     def _answers(
         self, sources: Sequence[Source], function: Callable[[Sequence[pa.Table], A], T], given: A
@@ -164,7 +175,7 @@ def divided(table: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
     of_names = np.array([crc32(name.encode()) for name in encoded.dictionary.to_pylist()], np.uint64) << np.uint64(32)
     pieces = np.asarray(table["partition"].fill_null(-1)).astype(np.int64) // PIECE_PARTITIONS
     keys = of_names[np.asarray(encoded.indices)] | (pieces.astype(np.uint64) & np.uint64(2**32 - 1))
-    chosen = (random_columns(keys, 0) % np.uint64(parts)).astype(np.int64)
+    chosen = (random_bits(keys, 0) % np.uint64(parts)).astype(np.int64)
     rows = np.argsort(chosen, kind="stable")
     taken, bounds = table.take(pa.array(rows)), np.searchsorted(chosen[rows], np.arange(parts + 1)).tolist()
     for part, (first, end) in enumerate(pairwise(bounds)):

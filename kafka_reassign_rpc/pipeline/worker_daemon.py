@@ -7,7 +7,7 @@ import gc
 
 from pyspark import daemon, worker  # noqa: F401 (each worker needs it)
 
-from kafka_reassign_rpc.pipeline.planning import snapshot_to_plan  # noqa: F401 (so do the tasks)
+from kafka_reassign_rpc.pipeline.planning import planning_rounds, snapshot_chunks  # noqa: F401 (so do the tasks)
 
 if __name__ == "__main__":
     gc.collect()

@@ -4,8 +4,7 @@ it on Spark, self-healing in the controller (docs/decisions/0006).
 goals_and_options.py     what a caller asks for, with the defaults (`PlanOptions`): tolerance, headroom, locality
                          (whether copies stay in their rack), weights; of batches (`BatchLimits`)
 network_limits.py        what brokers can send and receive (BANDWIDTH by default)
-goal_check.py            whether a goal makes sense
-ineffective_weights.py   weights that change nothing
+goal_check.py            whether a goal makes sense; which weights change nothing
 planner_cluster.py       the cluster that a caller hands over
 plan_result.py           moves, partitions left out, figures
 in_memory_planner.py     a plan of forced changes, one by one, in slices

@@ -2,26 +2,18 @@
 parameters, acceptance only on sums over all chunks: so the plan is the same however topics are divided into chunks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import Place, PlannerPartition, PlannerTopic, found_in
-from kafka_reassign_rpc.planner.proposals.change_proposal import (
-    ALL_BUCKETS,
-    IN,
-    ChangeProposal,
-    LoadChange,
-    forced_bucket,
-    load_changes,
-)
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, forced_bucket, load_changes
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     NO_ROOM,
     NONE_OF_SOME,
@@ -33,19 +25,14 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
-from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts, spread_proposals
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """Yields None now and then: see `found_in`."""
     if params.withdrawn or params.searched:
         return found_in(chunk, partial(_shown, params))
-    if params.spread is not None and params.spread.now:
-        return spread_proposals(chunk, params)
     if params.leading_seconds is not None:
         return propose_leaders(chunk, params, params.leading_seconds)
-    if params.spare is not None:
-        return _returns(chunk, params, params.spare)
     return found_in(chunk, partial(_forced, params))
 
 
@@ -60,7 +47,7 @@ def _shown(params: RoundParameters, place: Place, topic: str, one: PlannerPartit
 
 def _forced(params: RoundParameters, place: Place, topic: str, partition: PlannerPartition) -> ChangeProposal | None:
     """A forced change is final once it is accepted."""
-    if partition.original or partition.fault or not is_forced(partition, params):
+    if partition.original or partition.fault:
         return None
     key = partition_key(topic, partition.index)
     size = params.size(partition)
@@ -75,27 +62,6 @@ def _forced(params: RoundParameters, place: Place, topic: str, partition: Planne
     changes = load_changes(partition, size, forced.replicas)
     made = ChangeProposal(place, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
     return made._replace(name=params.collected_name(topic, partition.index, size, key)) if made.copies else made
-
-
-def _returns(
-    chunk: list[PlannerTopic], params: RoundParameters, spare: Mapping[tuple[int, int], Load]
-) -> Iterator[ChangeProposal]:
-    """Copies that are taken back. Topics stay spread."""
-    for at, topic in enumerate(chunk):
-        counts = None if params.spread is None else SpreadCounts.of(topic, params.spread)
-        for place, one in enumerate(topic.partitions):
-            found = None if one.fault else without_a_copy(one, params, spare)
-            if found is None:
-                continue
-            target, changes = found
-            brought = [change for change in changes if change.side == IN]
-            if counts is not None:
-                if any(counts.crowds(change.broker, change.load) for change in brought):
-                    continue
-                for change in brought:
-                    counts.bring(change.broker, change.load)
-            bucket = params.random_bits(partition_key(topic.name, one.index)) % ALL_BUCKETS
-            yield ChangeProposal((at, place), target, bucket, changes, one.priority, one.reason, one.rule)
 
 
 def accepted_of(proposals: Iterable[ChangeProposal], thresholds: Thresholds) -> list[ChangeProposal]:
@@ -208,29 +174,3 @@ def _with_goals(reason: str, original: Sequence[int], copies: int, params: Round
         if asks
     ]
     return f"{', '.join(asking)}: {reason}"
-
-
-def without_a_copy(
-    partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
-) -> tuple[tuple[int, ...], list[LoadChange]] | None:
-    """The replicas with one copy fewer, as a replica stays where it was before the plan, and what that changes; None:
-    the plan needs all copies. Each round accepts moves for the cluster before it, so all together may move more than
-    was needed. `spare`: what each broker and side can lose or get.
-    """
-    original, now = partition.original, partition.replicas
-    left = [broker for broker in original if broker not in now]
-    for place, copied in enumerate(now):
-        if copied in original:
-            continue
-        for broker in left:
-            target = (*now[:place], broker, *now[place + 1 :])
-            if set(target) == set(original):
-                target = original  # without its last copy the move is none
-            changes = load_changes(partition, params.size(partition), target)
-            if params.choice.rack_rule.allows(now, target) and all(_can_bear(spare, change) for change in changes):
-                return target, changes
-    return None
-
-
-def _can_bear(spare: Mapping[tuple[int, int], Load], change: LoadChange) -> bool:
-    return min(spare.get((change.broker, change.side), Load()).minus(change.load)) >= 0

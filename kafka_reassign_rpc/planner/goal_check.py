@@ -1,15 +1,18 @@
-from collections.abc import Collection, Iterable, Mapping
+"""Whether a goal makes sense for a cluster, and which of its weights change nothing for want of figures."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 
 from kafka_reassign_rpc.core.config_values import listed
-from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.support.counted import agreeing, plural, those
+from kafka_reassign_rpc.support.counted import agreeing, counted, plural, those
 from kafka_reassign_rpc.support.typed_commands import command
 
 _ELSEWHERE = "with a kafka-reassign-rpc server as the controller; elsewhere delete cordoned.log.dirs from their configs"
 _OPENS = f"`kafka-reassign cordon` opens them {_ELSEWHERE}"
+_RATES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
@@ -129,3 +132,23 @@ def _check_racks(goal: Goal, options: PlanOptions, in_racks: Collection[int], co
 
 def _how_to_open(brokers: Iterable[int]) -> str:
     return f"`{command('kafka-reassign cordon', '--uncordon', '--brokers', listed(brokers))}` {_ELSEWHERE}"
+
+
+def ineffective_weights(weights: GoalWeights, held: Iterable[Load]) -> Iterator[str]:
+    """Notes on weights that somebody has asked for and that change nothing."""
+    usual, loads = GoalWeights(), list(held)
+    for name in _RATES:
+        given, place = getattr(weights, name), MEASURES.index(name)
+        if given > getattr(usual, name) and not any(load[place] for load in loads):
+            yield f"--weight {name}={given:g} changes nothing: the snapshot has no such rate (`export --rates`)"
+
+
+def size_notes(known: int, unknown: int, partitions: int, typical_size: int) -> Iterator[str]:
+    """Notes on sizes that are not known, of so many partitions. `typical_size`: bytes that the plan assumes."""
+    if not known and partitions:
+        yield "no size is known: replicas are counted instead of bytes"
+    elif unknown:
+        yield (
+            f"{unknown} of {counted(partitions, 'partition')} {agreeing(unknown, 'have')} no known size: "
+            f"the plan assumes {typical_size} bytes for each, the mean of the others"
+        )

@@ -17,23 +17,28 @@ from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import holdable_bytes
-from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
-from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
-from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
-from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
-from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance, other_aims, reachable_targets
-from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, broker_shares, is_within, without_size
+from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.brokers.reachable_targets import (
+    centres_of_tolerance,
+    lower_bound,
+    other_aims,
+    reachable_targets,
+)
+from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost, ineffective_weights, size_notes
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.ineffective_weights import ineffective_weights, size_notes
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes
-from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
+from kafka_reassign_rpc.planner.placement.balance_round import (
+    BalancedBrokers,
+    SpreadRounds,
+    balance_parameters,
+    balance_thresholds,
+)
+from kafka_reassign_rpc.planner.placement.exchange_search import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
-from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
-from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads, thresholds_of_returns
-from kafka_reassign_rpc.planner.placement.spare_rooms import SpareRooms
-from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
+from kafka_reassign_rpc.planner.placement.spare_loads import SpareRooms, spare_loads, thresholds_of_returns
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
@@ -55,11 +60,6 @@ _AIM, _AIM_OF_MANY = 0.8, 0.9
 what it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the
 first. Taking copies back may use half of the rest.
 """
-
-
-def surveyed_racks(goal: Goal, brokers: Iterable[PlannerBroker]) -> dict[int, str] | None:
-    """Only a rebalance needs to know what racks allow."""
-    return live_racks(brokers) if goal.kind is GoalKind.REBALANCE else None
 
 
 class RoundCoordinator:

@@ -1,21 +1,16 @@
 """Looks at a cluster before a server takes part in it, and at what a controller is doing. Changes nothing.
 
 check            asks ZooKeeper and the brokers, each within a time limit
-check_departure  asks them whether brokers may go
 read_state       what ZooKeeper holds
 ask_brokers      what each broker answers; how many are asked at once (AT_ONCE)
 unique_findings  what follows where names and numbers are not unique that Kafka takes for that (pure)
-ask_duplicate_topic_ids
-                 what brokers say of topics that have one id
 duplicate_topic_id_findings
-                 what follows from that (pure)
+                 what brokers say of topics that have one id, and what follows
 znode_rights     whether the ACLs let a server in
-znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
+znode_findings, broker_findings, authorizer_findings
                  what follows from that (pure)
-restart_state    what brokers read when they start, as it is now
-restart_findings  what of it ends them, or stops a migration (pure)
-settings_findings
-                 what follows from the settings that all servers share (pure)
+restart_findings  what brokers read when they start, and what of it ends them, or stops a migration; dynamic
+                 configs that brokers cannot live with
 own_file_findings
                  who may read the server's secrets, and who would take its certificates
 broker_principals
@@ -24,15 +19,13 @@ cures            the commands that cure what is found, as they can be run (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
 own_znodes       the znodes of this product that exist, and what of others is below them
 migration_state  what only a migration to KRaft reads
-kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings (pure)
-kraft_metadata_findings, kraft_broker_findings
-                 the same of topics, configs, quotas and ACLs; of the brokers' releases and log dirs (pure)
+kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings,
+                 topics, configs and ACLs (pure)
+kraft_broker_findings
+                 the same of the brokers' releases and log dirs (pure)
 under_kraft_findings
-                 what can be said once a KRaft controller has the cluster (pure)
-standing_throttles
-                 configs that throttle replication (pure)
+                 what can be said once a KRaft controller has the cluster; configs that throttle replication (pure)
 departure_findings
-                 what follows from brokers that go (pure)
-read_status      reads the status from ZooKeeper
-cluster_status   who is the controller, since when, and what is under way
+                 asks whether brokers may go, and what follows
+read_status      reads the status from ZooKeeper: who is the controller, since when, and what is under way
 """

@@ -1,8 +1,9 @@
 """What each registered broker answers on its inter-broker listener, where a controller would connect to it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
 from kafka_reassign_rpc.core.configs.broker_config_rules import applied
@@ -12,6 +13,8 @@ from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, StopRep
 from kafka_reassign_rpc.transport.broker_configs import ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
+
+T = TypeVar("T")
 
 AT_ONCE = 50
 NO_REGISTRATION = 0
@@ -68,6 +71,28 @@ class BrokerAnswer(NamedTuple):
     log_dirs: Sequence[tuple[str, int]] | None = None
 
 
+async def ask_each(brokers: Iterable[Broker], ask: Callable[[Broker], Awaitable[T]]) -> list[T]:
+    """In the order of their ids, `AT_ONCE` at a time."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def limited(broker: Broker) -> T:
+        async with room:
+            return await ask(broker)
+
+    return list(await asyncio.gather(*map(limited, sorted(brokers, key=lambda one: one.id))))
+
+
+@asynccontextmanager
+async def connected(broker: Broker, links: BrokerLinks, client_id: str, seconds: float) -> AsyncIterator[RpcClient]:
+    """All that it is asked has `seconds`. Raises as `BrokerLinks.open`, and TimeoutError."""
+    async with asyncio.timeout(seconds):
+        client = await links.open(broker, client_id, seconds)
+        try:
+            yield client
+        finally:
+            client.close()
+
+
 async def ask_all(
     brokers: Iterable[Broker],
     links: BrokerLinks,
@@ -76,13 +101,7 @@ async def ask_all(
     standing: Mapping[str, str],
 ) -> list[BrokerAnswer]:
     """Each broker has `seconds` for its answer. `standing` are the cluster-wide configs."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def limited(broker: Broker) -> BrokerAnswer:
-        async with room:
-            return await _ask(broker, links, client_id, seconds, standing)
-
-    return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
+    return await ask_each(brokers, lambda broker: _ask(broker, links, client_id, seconds, standing))
 
 
 async def _ask(
@@ -90,19 +109,15 @@ async def _ask(
 ) -> BrokerAnswer:
     endpoint = links.endpoint(broker)
     try:
-        async with asyncio.timeout(seconds):
-            client = await links.open(broker, client_id, seconds)
+        async with connected(broker, links, client_id, seconds) as client:
+            versions = await client.versions()
+            obeys, certificate = await _obeys(client), client.certificate
+            dirs = await _log_dirs(client)
             try:
-                versions = await client.versions()
-                obeys, certificate = await _obeys(client), client.certificate
-                dirs = await _log_dirs(client)
-                try:
-                    entries = await broker_configs(client, broker.id, CONFIGS)
-                except ConfigsRefused as error:
-                    return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys, log_dirs=dirs)
-                refusal, unknown = await _defaults(client, broker.id, standing)
-            finally:
-                client.close()
+                entries = await broker_configs(client, broker.id, CONFIGS)
+            except ConfigsRefused as error:
+                return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys, log_dirs=dirs)
+            refusal, unknown = await _defaults(client, broker.id, standing)
     except BrokerRefuses as error:
         return BrokerAnswer(broker, endpoint, error.reason)
     except TimeoutError:

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.host_port import Address
-from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE, LISTENER, PROTOCOL
+from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE, LISTENER, PROTOCOL
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 """What a controller sends to brokers."""

@@ -12,20 +12,16 @@ import msgspec
 
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
-from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
-from kafka_reassign_rpc.security.login.kerberos import GSSAPI
-from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, SCRAM
-from kafka_reassign_rpc.security.properties import Properties, prefix_of
-from kafka_reassign_rpc.security.sasl.kerberos import default_realm
-from kafka_reassign_rpc.security.sasl.kerberos_names import NoShortName, parse_rules, short_name
+from kafka_reassign_rpc.security.login.sasl_login import DEFAULT_MECHANISM, GSSAPI, JAAS, OAUTHBEARER, SCRAM
+from kafka_reassign_rpc.security.properties import BadSetting, Properties, prefix_of
+from kafka_reassign_rpc.security.sasl.kerberos import NoShortName, default_realm, parse_rules, short_name
 from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, RULES, enabled_mechanisms
 from kafka_reassign_rpc.security.security_protocols import uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
-from kafka_reassign_rpc.transport.broker_link_settings import (
+from kafka_reassign_rpc.transport.broker_links import (
     CONTROL_PLANE,
     LISTENER,
     MECHANISM,

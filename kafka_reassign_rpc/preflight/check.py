@@ -7,21 +7,17 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from kafka_reassign_rpc.controller.lifecycle.own_tls import certificates
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.preflight import (
     ask_brokers,
-    ask_duplicate_topic_ids,
     authorizer_findings,
     broker_findings,
-    default_config_findings,
     duplicate_topic_id_findings,
     kraft_findings,
     migration_state,
     own_file_findings,
     read_state,
     restart_findings,
-    restart_state,
-    topic_config_findings,
     under_kraft_findings,
     unique_findings,
     znode_findings,
@@ -36,9 +32,9 @@ from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.access import secured
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
@@ -111,7 +107,7 @@ async def _check_for_kraft(
     async with reading(zk, seconds):
         state = await read_state.read(zk)
         more = await migration_state.read(zk, state)
-        restarts = await restart_state.read(zk, state)
+        restarts = await restart_findings.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
@@ -142,7 +138,7 @@ async def _check(
     async with reading(zk, seconds):
         found += await _rights(zk, config)
         state = await read_state.read(zk)
-        restarts = await restart_state.read(zk, state)
+        restarts = await restart_findings.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
         if state.is_krafts:
             found.append(under_kraft_findings.taken_over(state))
@@ -167,8 +163,8 @@ async def _check(
     )
     own = await asyncio.to_thread(certificates, config, config.advertised or config.listeners)
     found += own_file_findings.of_certificates(own, now_ms() / 1000)
-    found += default_config_findings.findings(state.cluster.broker_configs, answers, warning)
-    found += topic_config_findings.findings(state.cluster.topic_configs, answers, warning)
+    found += restart_findings.of_brokers(state.cluster.broker_configs, answers, warning)
+    found += restart_findings.of_topics(state.cluster.topic_configs, answers, warning)
     found += restart_findings.findings(state, restarts, cures, restart_findings.OF_CHECK, warning)
     found += authorizer_findings.findings(
         answers,
@@ -184,7 +180,7 @@ async def _uniqueness(
 ) -> list[Finding]:
     """Asks brokers only where topics have one id."""
     async with asyncio.timeout(2 * seconds):
-        twins = await ask_duplicate_topic_ids.look(
+        twins = await duplicate_topic_id_findings.look(
             zk, state.cluster, config.links, f"check-{config.server_id}", seconds
         )
         names = await read_state.read_unique_names(zk)

@@ -34,8 +34,11 @@ class Finding(NamedTuple):
 
 
 def filled(found: Sequence[Finding], brokers: Connection | None) -> list[Finding]:
-    """Puts the connection to the brokers into the commands of the advice, if it is known."""
-    return [*found] if brokers is None else [one._replace(advice=brokers.filled(one.advice)) for one in found]
+    """Puts the connection to the brokers into the commands, also those of the advice, if it is known."""
+    if brokers is None:
+        return [*found]
+    fill = brokers.filled
+    return [one._replace(advice=fill(one.advice), commands=tuple(map(fill, one.commands))) for one in found]
 
 
 def fine(subject: str, text: str) -> Finding:
@@ -89,8 +92,8 @@ def lines(findings: Sequence[Finding], question: Question = TO_CONTROL) -> list[
     width = max(len(level) for level in Level)
     shown = []
     for one in findings:
-        advice = f". What to do: {one.advice}" if one.advice else ""
-        shown.append(f"{one.level:<{width}}  {one.subject}: {one.text}{advice}")
+        said = f"{one.text.removesuffix('.')}. What to do: {one.advice}" if one.advice else one.text
+        shown.append(f"{one.level:<{width}}  {one.subject}: {said}")
         shown += [f"{'':<{width}}      {command}" for command in one.commands]
     verdict = "It is safe" if is_safe(findings) else "It is NOT safe"
     return [*shown, f"{verdict} {question.verdict}."]

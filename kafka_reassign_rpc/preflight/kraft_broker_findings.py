@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
-from kafka_reassign_rpc.core.configs.live_brokers import NEW_IN_3_9
+from kafka_reassign_rpc.core.configs.config_layers import NEW_IN_3_9
 from kafka_reassign_rpc.core.java_values import items
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, PROTOCOL_VERSION
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.preflight.broker_findings import by_value, release, with
 from kafka_reassign_rpc.preflight.cures import Commands, with_line, without_lines
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE
+from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE
 
 MIGRATES, WITH_LOG_DIRS, IN_TRANSACTIONS, LAST = (3, 4), (3, 7), (3, 6), (3, 9)
 """Releases of the inter-broker protocol: the first that can migrate, the first that can with several log dirs, the

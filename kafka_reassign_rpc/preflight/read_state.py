@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller import controller_election, invalid_election_znodes
+from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
 from kafka_reassign_rpc.controller.commands.command import Round
-from kafka_reassign_rpc.controller.controller_election import ControllerOwner
-from kafka_reassign_rpc.controller.invalid_election_znodes import Migration
+from kafka_reassign_rpc.controller.controller_election import ControllerOwner, Migration
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.queue.window_now import judge
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -140,7 +139,7 @@ async def read(zk: ZooKeeper) -> FoundState:
         registered=await children(zk, znode_paths.BROKER_IDS),
         servers=await children(zk, znode_paths.REASSIGNMENT_SERVERS),
         taken_ids=await children(zk, znode_paths.REASSIGNMENT_SERVER_IDS),
-        migration=invalid_election_znodes.migration(await controller_election.read_migration(zk)),
+        migration=controller_election.migration(await controller_election.read_migration(zk)),
         marks=await children(zk, znode_paths.DELETE_TOPICS),
         election=await zk.exists(znode_paths.PREFERRED_REPLICA_ELECTION) is not None,
         missing=[path for path in wanted if await zk.exists(path) is None],

@@ -1,26 +1,126 @@
-"""What in ZooKeeper ends a broker that starts, or stops a migration: a finding for each row of
-`core.restarts.table` that is met. Pure.
+"""What a broker reads of ZooKeeper when it starts, and a KRaft controller when it takes a cluster over, as it is now;
+and what of it ends the broker, or stops the migration: a finding for each row of `core.restarts.table` that is met.
 
-Configs of topics and cluster-wide ones have findings of their own, since it takes the brokers' answers to judge them.
+Dynamic configs that brokers cannot live with have findings of their own, since it takes the brokers' answers to judge
+them: cluster-wide ones, those of single brokers, and those of topics at which brokers end when they start.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, flag
+from kafka_reassign_rpc.core.configs.broker_config_rules import NOT_APPLIED, applied
+from kafka_reassign_rpc.core.configs.config_definitions import ignored_default
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs, tiered_storage
+from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE
 from kafka_reassign_rpc.core.restarts import table
-from kafka_reassign_rpc.core.restarts.client_values import SCRAM
-from kafka_reassign_rpc.core.restarts.table import Ending, Victim
+from kafka_reassign_rpc.core.restarts.ending_values import (
+    CLIENTS,
+    IPS,
+    SCRAM,
+    USERS,
+    BrokerTrouble,
+    TopicTrouble,
+    later_trouble,
+    topic_trouble,
+)
+from kafka_reassign_rpc.core.restarts.table import UNJUDGED_AT_START, Ending, Victim
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import Command, Commands, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, warning
-from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.restart_state import RestartState
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, some_brokers, warning
+from kafka_reassign_rpc.preflight.read_state import FoundState, children
+from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import restart_znodes, znode_paths
-from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end
+from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
+from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER
 from kafka_reassign_rpc.zookeeper.restart_znodes import ZnodeTrouble
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_token_end, encode_config
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+
+class RestartState(NamedTuple):
+    """None: there is no such znode.
+
+    configs   by path: all of clients, those of brokers, and those of topics that cannot be understood
+    changes   names of announcements, by the znode above them
+    tokens    delegation tokens, by path
+    acls      those that cannot be decoded: the reason, by path
+    """
+
+    configs: Mapping[str, bytes]
+    changes: Mapping[str, Sequence[str]]
+    cluster_id: bytes | None
+    features: bytes | None
+    producer_ids: bytes | None
+    tokens: Mapping[str, bytes]
+    acls: Mapping[str, str]
+
+
+async def read(zk: ZooKeeper, state: FoundState) -> RestartState:
+    """Raises ZkError."""
+    unread = [path for kind, name in state.cluster.config_versions if (path := _unread(state, kind, name))]
+    tokens = [f"{znode_paths.DELEGATION_TOKENS}/{name}" for name in await children(zk, znode_paths.DELEGATION_TOKENS)]
+    return RestartState(
+        configs=await _data(zk, [*unread, *await _clients(zk)]),
+        changes={folder: await children(zk, folder) for folder in restart_znodes.CHANGE_FOLDERS},
+        cluster_id=await _one(zk, znode_paths.CLUSTER_ID),
+        features=await _one(zk, znode_paths.FEATURE),
+        producer_ids=await _producer_ids(zk),
+        tokens=await _data(zk, tokens),
+        acls={one.path: one.reason async for _, one in AclStore(zk).read_all() if isinstance(one, BadZnode)},
+    )
+
+
+def _unread(state: FoundState, kind: str, name: str) -> str | None:
+    """All of brokers, since even their names count; of topics only those that could not be decoded."""
+    if kind == TOPICS and name in state.cluster.topic_configs:
+        return None
+    return znode_paths.config(f"{kind}/{name}") if kind in (TOPICS, BROKERS) else None
+
+
+async def _clients(zk: ZooKeeper) -> list[str]:
+    """Names as they are stored: one that cannot be decoded has to be found too."""
+    users = await _below(zk, [znode_paths.config_type(USERS)])
+    of_users = await _below(zk, [f"{user}/{CLIENTS}" for user in users])
+    others = await _below(zk, [znode_paths.config_type(kind) for kind in (CLIENTS, IPS)])
+    return [*users, *of_users, *others]
+
+
+async def _below(zk: ZooKeeper, parents: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for some_paths in pieces(parents, READ_TOGETHER):
+        names = await zk.multi_children(some_paths)
+        each = zip(some_paths, names, strict=True)
+        found += [f"{parent}/{name}" for parent, below in each for name in sorted(below or ())]
+    return found
+
+
+async def _data(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for some_paths in pieces(paths, READ_TOGETHER):
+        read = zip(some_paths, await zk.multi_get(some_paths), strict=True)
+        found |= {path: one[0] for path, one in read if one is not None}
+    return found
+
+
+async def _one(zk: ZooKeeper, path: str) -> bytes | None:
+    with suppress(NoNode):
+        return (await zk.get(path))[0]
+    return None
+
+
+async def _producer_ids(zk: ZooKeeper) -> bytes | None:
+    """None as well where it has no data: nothing has been given out yet."""
+    with suppress(NoNode):
+        return (await zk.get_or_null(znode_paths.PRODUCER_ID_BLOCK))[0]
+    return None
+
 
 OF_CHECK = frozenset({Victim.BROKERS, Victim.PART, Victim.ELECTION})
 FOR_KRAFT = frozenset({Victim.BROKERS, Victim.PART, Victim.MIGRATION})
@@ -107,3 +207,107 @@ def _command(trouble: ZnodeTrouble) -> Command:
     if trouble.stays is None:
         return ("deleteall" if trouble.ending is table.CLIENT_NAMES else "delete", trouble.path)
     return ("set", trouble.path, encode_config(trouble.stays).decode())
+
+
+OF_BROKERS = "default-configs"
+REMOVE = "kafka-configs --entity-type brokers --entity-default --alter --delete-config"
+_BEFORE = f"correct or remove them before a broker restarts ({REMOVE}; of one broker: --entity-name)"
+
+
+def of_brokers(
+    of_brokers: Mapping[str, Configs],
+    answers: Sequence[BrokerAnswer],
+    harm: Callable[[str, str, str], Finding],
+) -> Iterator[Finding]:
+    """`of_brokers`: all dynamic configs in ZooKeeper, by the name of the znode. `harm` makes the finding where a broker
+    ends, or loses a part of itself.
+    """
+    standing = of_brokers.get(DEFAULT, {})
+    heard = [one for one in answers if not one.problem]
+    ignored = {name: why for name, value in standing.items() if (why := ignored_default(name, value)) is not None}
+    if ignored:
+        yield warning(
+            OF_BROKERS,
+            f"brokers leave out of the cluster-wide configs what they cannot use: {some(sorted(ignored))}"
+            f" ({next(iter(ignored.values()))})",
+            f"remove them ({REMOVE})",
+        )
+    refusing = [(one.broker.id, one.defaults) for one in heard if one.defaults is not None]
+    for broker, refusal in refusing[:1]:
+        named = some_brokers(id_ for id_, _ in refusing)
+        blamed = some(refusal.culprits) if refusal.culprits else "those that do not fit together"
+        effect = (
+            f"{NOT_APPLIED}: {blamed}; {UNJUDGED_AT_START.dies}"
+            if refusal.standing
+            else "would have trouble with the dynamic configs of brokers at the next start"
+        )
+        yield harm(OF_BROKERS, f"{named} {effect} (broker {broker}: {refusal.error})", _BEFORE)
+    unheard = [*_unheard(of_brokers, answers)]
+    if unheard:
+        named = some(f"{'all brokers' if name == DEFAULT else f'broker {name}'} ({one})" for name, one in unheard)
+        yield harm(OF_BROKERS, f"brokers that do not answer could not live with their configs: {named}", _BEFORE)
+    unknown = [f"broker {one.broker.id} ({one.defaults_unknown})" for one in heard if one.defaults_unknown]
+    if unknown:
+        yield warning(
+            OF_BROKERS,
+            f"it is not known whether brokers can live with the cluster-wide configs: {some(unknown)}",
+            "give the principal of the server's login ALTER_CONFIGS and DESCRIBE_CONFIGS on the cluster: without them"
+            " it refuses to change cluster-wide configs",
+        )
+    if heard and not (ignored or refusing or unheard or unknown):
+        yield fine(OF_BROKERS, f"every broker can live with the {counted(len(standing), 'cluster-wide config')}")
+
+
+def _unheard(of_brokers: Mapping[str, Configs], answers: Sequence[BrokerAnswer]) -> Iterator[tuple[str, BrokerTrouble]]:
+    """Brokers that are down or do not say, judged by what ZooKeeper has alone: what they are started with may add
+    to it.
+    """
+    told = {str(one.broker.id) for one in answers if not one.problem and not one.defaults_unknown}
+    defaults = applied(of_brokers.get(DEFAULT, {}))
+    silent = {name for name in of_brokers if name != DEFAULT} | {str(one.broker.id) for one in answers}
+    if not told:
+        silent.add(DEFAULT)
+    for name in sorted(silent - told):
+        own = {} if name == DEFAULT else of_brokers.get(name, {})
+        configs = ConfigLayers(own, defaults).effective()
+        trouble = later_trouble(configs, configs)
+        if trouble is not None:
+            yield name, trouble
+
+
+OF_TOPICS = "topic-configs"
+
+
+def of_topics(
+    of_topics: Mapping[str, Mapping[str, str]],
+    answers: Sequence[BrokerAnswer],
+    harm: Callable[[str, str, str], Finding],
+) -> Iterator[Finding]:
+    """A broker reads the configs of all topics when it starts, whether it has a replica or not. `harm` makes the
+    finding of those at which it ends.
+    """
+    tiered = tiered_storage(None if one.problem else one.configs for one in answers)
+    ending: defaultdict[Ending, list[tuple[str, TopicTrouble]]] = defaultdict(list)
+    for topic, configs in sorted(of_topics.items()):
+        trouble = topic_trouble(configs, tiered)
+        if trouble is not None:
+            ending[trouble.ending].append((topic, trouble))
+    for row, met in ending.items():
+        named = [f"{topic} ({trouble.why})" for topic, trouble in met]
+        yield harm(
+            OF_TOPICS,
+            f"{counted(len(named), 'topic', 'have')} configs that brokers of 3.9 cannot live with: {row.dies}:"
+            f" {some(named)}",
+            f"correct them before a broker restarts ({row.cure}): one that is taken away leaves the topic with the"
+            " brokers' own, which may delete what it was to keep",
+        )
+    if not ending and tiered is not None:
+        that_have = f"{counted(len(of_topics), 'topic')} that {agreeing(len(of_topics), 'have')}"
+        yield fine(OF_TOPICS, f"brokers can start with the configs of {that_have} some")
+    remote = [topic for topic, configs in of_topics.items() if flag(configs.get(REMOTE_STORAGE, ""))]
+    if tiered is None and remote:
+        yield warning(
+            OF_TOPICS,
+            f"it is not known whether every broker has tiered storage, which topics need: {some(sorted(remote))}",
+            "let all brokers answer, and look again: a broker without it does not start while there are such topics",
+        )

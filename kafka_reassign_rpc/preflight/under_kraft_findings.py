@@ -1,12 +1,22 @@
 """What can be said from ZooKeeper once a KRaft controller has the cluster: what stays behind, and nothing else. Pure.
+The configs that throttle replication, by leases or by others, are found here for the check before that, too.
 
 What ZooKeeper holds is a copy then, and brokers in KRaft mode do not register there: they look lost, their configs look
 like those of no broker. So nothing is said of brokers and replicas, and no command is printed that writes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from typing import NamedTuple
 
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.settings.server_settings import divided
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
 from kafka_reassign_rpc.preflight import own_znodes
 from kafka_reassign_rpc.preflight.findings import (
     Finding,
@@ -20,10 +30,45 @@ from kafka_reassign_rpc.preflight.findings import (
 )
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.standing_throttles import NO_THROTTLE, standing_throttles
+from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
+
+_LONGEST = 100
+"""Characters of a value that are shown: a list of replicas may be long."""
+_THROTTLES = (LEADER_RATE, FOLLOWER_RATE, LEADER_REPLICAS, FOLLOWER_REPLICAS)
+
+
+class Throttled(NamedTuple):
+    """A config entity, such as `brokers/1`, and its configs that throttle. As text it has the values too."""
+
+    entity: str
+    configs: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.entity} ({', '.join(f'{name}={word(value, _LONGEST)}' for name, value in self.configs.items())})"
+
+
+class StandingThrottles(NamedTuple):
+    leased: list[Throttled]
+    others: list[Throttled]
+
+
+NO_THROTTLE = fine("throttles", "no replication throttle is set")
+
+
+def standing_throttles(cluster: Cluster, kept: Container[str]) -> StandingThrottles:
+    """`kept`: the entities whose former configs leases of ours keep."""
+    found = [
+        Throttled(f"{kind}/{name}", throttles)
+        for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
+        for name, values in configs.items()
+        if (throttles := {one: values[one] for one in _THROTTLES if one in values})
+    ]
+    leased = [one for one in found if one.entity in kept]
+    return StandingThrottles(leased, [one for one in found if one not in leased])
+
 
 NOT_KNOWN = (
     "what ZooKeeper holds is a copy, and brokers in KRaft mode do not register there: which brokers live, what they"

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from kafka_reassign_rpc.core.state.config_entities import TOPICS as CONFIGS_OF_TOPICS
+from kafka_reassign_rpc.core.config_values import TOPICS as CONFIGS_OF_TOPICS
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.counted import all_of
 from kafka_reassign_rpc.support.slices import pieces

@@ -9,10 +9,11 @@ decoder_source.py      the source of such a decoder: its limits (LONGEST_TEXT, M
                        refusal
 sliced_messages.py     large messages, element by element
 log_dirs_reader.py     large DescribeLogDirs answers, in slices
+throttle_time.py       how long an answer asks its client to wait
 principal_data.py      principals as brokers forward them
 flexible_encoding.py   varints, compact strings and arrays
 messages.py            every message class that the product uses
-generate_stubs.py      writes messages.pyi, the types of these classes
+generate_stubs.py      the types of these classes, which the build writes to messages.pyi
 versions.py            API keys, and the versions that the codec reads and writes
 frame_errors.py        the errors that a frame can have
 """

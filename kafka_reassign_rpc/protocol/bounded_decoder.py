@@ -16,7 +16,7 @@ before they allocate, so that the size of a frame bounds memory and time:
 Bytes behind a valid body are ignored, as in Kafka: a newer peer may know more fields.
 """
 
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.protocol.decoder_source import Decoder, DecoderWriter
@@ -41,6 +41,7 @@ class Parts(NamedTuple):
     element: Decoder
 
 
+@cache
 def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
     """Decoders that give one element of the field `array` at a time, so that the caller can forget it. A null array has
     none; bytes behind the array are not read.

@@ -20,7 +20,7 @@ import msgspec
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
-from kafka_reassign_rpc.protocol.bounded_decoder import Parts, decoder, parts
+from kafka_reassign_rpc.protocol.bounded_decoder import decoder, parts
 from kafka_reassign_rpc.protocol.decoder_source import UNLIMITED, Decoder, decoded, skip_tags
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_errors import (
@@ -131,12 +131,17 @@ def decode_request_in_slices(
 ) -> Generator[None, None, DecodedRequest]:
     """`decode_request` that yields every few elements."""
     header, pos, reader = _request_header(frame, served)
+    body = yield from _in_slices(reader.decode(frame, pos, max_elements.get(header.api_key, MAX_ELEMENTS)))
+    return DecodedRequest(header, body)
+
+
+def _in_slices(steps: Iterator[tuple[Any, int] | None]) -> Generator[None, None, Any]:
     found = None
-    for found in reader.decode(frame, pos, max_elements.get(header.api_key, MAX_ELEMENTS)):
+    for found in steps:
         if found is None:
             yield
     assert found is not None
-    return DecodedRequest(header, found[0])
+    return found[0]
 
 
 def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
@@ -283,13 +288,19 @@ def decode_body(cls: type[AnyMessage], body: bytes, *, version: int) -> AnyMessa
     return message
 
 
+def decode_body_in_slices(cls: type[AnyMessage], body: bytes, *, version: int) -> Generator[None, None, AnyMessage]:
+    """`decode_body` that yields every few elements."""
+    message: AnyMessage = yield from _in_slices(_decoder(cls, version)(body, 0, UNLIMITED))
+    return message
+
+
 def decode_body_in_parts(
     cls: type[AnyMessage], body: bytes, array: str, *, version: int
 ) -> tuple[AnyMessage, Iterator[Any]]:
     """Decodes a large body: the message up to its field `array`, and an iterator that decodes that array's elements.
     Both raise RemoteProtocolError. Bytes behind the array are not read.
     """
-    read = _parts(cls, version, array)
+    read = parts(cls, version, array)
     (head, count), start = decoded(read.head(body, 0, UNLIMITED))
 
     def elements() -> Iterator[Any]:
@@ -307,7 +318,7 @@ def decode_head(
     """Of the body that begins at `start`: the message up to its field `array`, and the offset at which that begins,
     with its count. Raises RemoteProtocolError.
     """
-    (head, count), pos = decoded(_parts(cls, version, array).head(data, start, UNLIMITED))
+    (head, count), pos = decoded(parts(cls, version, array).head(data, start, UNLIMITED))
     return head, pos - (len(uvarint(count + 1)) if cls.flexible_version_q(version) else _INT32.size)
 
 
@@ -344,11 +355,6 @@ def _decoder(cls: type[ApiMessage], version: int) -> Decoder:
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     return decoder(cls, version)
-
-
-@cache
-def _parts(cls: type[ApiMessage], version: int, array: str) -> Parts:
-    return parts(cls, version, array)
 
 
 @cache

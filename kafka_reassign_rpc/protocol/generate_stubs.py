@@ -1,16 +1,13 @@
-"""Writes `messages.pyi`: the types of the message classes, which `protocol.messages` makes at import from JSON schemas.
+"""The text of `messages.pyi`: the types of the message classes, which `protocol.messages` makes of JSON schemas.
 
-    python -m kafka_reassign_rpc.protocol.generate_stubs
-
-Run it after a change of a schema, of `messages.py` or of the version of kafka-python, and commit the result; a test
-compares it.
+`setup.py` writes it where a package is built or installed, `make lint` also after a change of a schema, of
+`messages.py` or of the version of kafka-python. It is not in git.
 
 A uuid of zeros reads as None, and so does a bitfield that is not given. `| None` is added if some version of the
 message allows null, and to a tagged structure, which may be absent. A structure in an array may be given as the tuple
 of the version's fields, in order. A field that is not in a message's version reads as the default of its schema.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,7 +97,6 @@ _SIMPLE_ARGUMENTS = {**_SIMPLE, "bitfield": "Collection[int] | None"}
 
 
 def stub() -> str:
-    """Formatted as by `ruff format`."""
     classes = [cls for _, cls in sorted(message_classes().items())]
     return _HEAD + "".join(_class(cls, 0) for cls in classes)
 
@@ -174,8 +170,3 @@ def _nullable(field: Any, found: str) -> str:
     absent = isinstance(field, StructField) and field._tag is not None
     nullable = field._nullable_versions is not None or absent
     return f"{found} | None" if nullable and not found.endswith("| None") else found
-
-
-if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
-    sys.stdout.write(f"{STUB}\n")

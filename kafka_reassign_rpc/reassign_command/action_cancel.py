@@ -1,7 +1,7 @@
 """--cancel: cancels the moves of a file, or all moves in flight and in the queue; then clears the throttles.
 
-The exit code says whether the moves are cancelled. Throttles that could not be cleared, such as those of a dead broker,
-are named, and are no failure.
+Throttles that could not be cleared, such as those of a dead broker, are named last, and are a failure, as of --verify
+and of the stock tool: they hold back what moves next. All that can be cleared is.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.reassign_command import action_list, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure, failure_of
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import ReassignmentFile, parse_reassignment, read_file
@@ -47,12 +47,8 @@ def _cancel_listed(context: ActionContext, reassignment: ReassignmentFile, timeo
         log_dir_moves.start(context, moving, timeout_ms)
     else:
         output.line("None of the specified partition moves are active.")
-    _clear(
-        context,
-        partitions,
-        reassignment.target_brokers,
-        reassignment.topics,
-    )
+    if problem := _clear(context, partitions, reassignment.target_brokers, reassignment.topics):
+        raise TerseFailure(problem)
 
 
 def _cancel_everything(context: ActionContext) -> None:
@@ -63,31 +59,33 @@ def _cancel_everything(context: ActionContext) -> None:
         return
     cancel = _cancel(context, list(in_flight))
     brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
+    problems = []
     try:
         _report(context, cancel)
-    finally:  # a repeated command would not find what is over by now
-        _clear(context, in_flight.keys() - cancel.failed.keys(), brokers, (partition.topic for partition in in_flight))
+    except TerseFailure as failure:  # a repeated command would not find what is over by now
+        problems.append(str(failure))
+    ended, topics = in_flight.keys() - cancel.failed.keys(), (partition.topic for partition in in_flight)
+    if left := _clear(context, ended, brokers, topics):
+        problems.append(left)
+    if problems:
+        raise TerseFailure("\n".join(problems))
 
 
 def _clear(
     context: ActionContext, cancelled: Collection[TopicPartition], brokers: Iterable[int], topics: Iterable[str]
-) -> None:
-    """Keeps the throttles that other moves in flight need, and says which could not be cleared."""
+) -> str:
+    """Keeps the throttles that other moves in flight need. Returns which could not be cleared, "" if all are."""
     if context.options.has("preserve-throttles"):
-        return
+        return ""
     try:
         in_flight = context.client.list_partition_reassignments()
         others = {partition: move for partition, move in in_flight.items() if partition not in cancelled}
         left = set_and_clear_throttles.clear(context, brokers, topics, others)
     except (KafkaError, CommandFailed) as error:
         why = error.message if isinstance(error, KafkaError) else str(error)
-        context.output.line(
-            f"Could not clear all throttles: {why} Some may be left: --verify with the moves clears them."
-        )
         context.output.collect(throttles_error=why)
-    else:
-        for line in left.lines():
-            context.output.line(line)
+        return f"Could not clear all throttles: {why} Some may be left: --verify with the moves clears them."
+    return "\n".join(left.lines())
 
 
 class _Cancel(NamedTuple):
@@ -115,7 +113,7 @@ def _report(context: ActionContext, cancel: _Cancel) -> None:
     done, failed = cancel
     context.output.collect(cancelled=[partition_fields(partition) for partition in done])
     if failed:
-        lines = [f"{partition}: {failed[partition].message}" for partition in sorted(failed)]
-        raise TerseFailure("\n".join([f"Error cancelling partition reassignment{plural(len(failed))} for:", *lines]))
+        what = f"Error cancelling partition reassignment{plural(len(failed))} for"
+        raise failure_of(what, {name: error.message for name, error in failed.items()})
     said = f"Successfully cancelled partition reassignment{plural(len(done))} for: {joined(done)}"
     context.output.line(said if done else action_list.NOTHING)

@@ -1,26 +1,33 @@
 """The context of an action: client, options and output. Addresses are checked before the client connects."""
 
 import socket
-import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    PartitionInfo,
+    ReassignmentClient,
+    TopicPartition,
+    client_configs,
+    load_properties,
+)
 from kafka_reassign_rpc.client.config_calls import Changes
 from kafka_reassign_rpc.client.running_servers import configs_of_another
-from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
-from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.output import Output, say
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.host_port import BadAddress, host_ports
-from kafka_reassign_rpc.support.slow_word import word_if_slow
+from kafka_reassign_rpc.support.tasks import word_if_slow
 
+CLIENT_ID = "reassign-partitions-tool"
 SLOW_S = 10.0
 """After this time a user reads that no node answers: the whole limit is a minute, as in the stock tool."""
-_NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
+_NO_CLIENT = "Failed to create new KafkaAdminClient"
 
 
 class ActionContext:
@@ -33,11 +40,15 @@ class ActionContext:
         self.options = options
         self.output = output
         path = options.value("command-config")
-        properties = load(path, lambda text: _say(f"WARN {text}")) if path else {}
         controllers = options.value("bootstrap-controller")
         self._bootstrap = options.value("bootstrap-server") or controllers or ""
-        check_addresses(self._bootstrap)
-        self._configs = client_configs(self._bootstrap, properties, lambda text: _say(f"WARN {text}"))
+        try:
+            properties = load_properties(path, _warn)
+            check_addresses(self._bootstrap)
+            configs = client_configs(self._bootstrap, properties, _warn)
+        except BadSetting as error:
+            raise CommandFailed(str(error)) from None
+        self._configs = {"client_id": CLIENT_ID, **configs}
         self.asks_controllers = controllers is not None
         if self.asks_controllers:
             self._configs["bootstrap_controllers"] = self._configs.pop("bootstrap_servers")
@@ -47,8 +58,9 @@ class ActionContext:
     def client(self) -> ReassignmentClient:
         if self._client is None:
             try:
-                with word_if_slow(_say, f"{self._bootstrap} does not answer yet, trying on", SLOW_S):
+                with word_if_slow(say, f"{self._bootstrap} does not answer yet, trying on", SLOW_S):
                     self._client = ReassignmentClient(**self._configs)
+                self._client.say_what_is_waited_for(say)
             except ValueError as error:
                 raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
         return self._client
@@ -119,12 +131,12 @@ def check_addresses(given: str) -> None:
         try:
             socket.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):  # a label of a name is empty or too long
-            _say(f"WARN Couldn't resolve server {text} from bootstrap.servers")
+            _warn(f"Couldn't resolve server {text} from bootstrap.servers")
         else:
             resolved = True
     if not resolved:
         raise CommandFailed(f"{_NO_CLIENT}: No resolvable bootstrap urls given in bootstrap.servers")
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+def _warn(text: str) -> None:
+    say(f"WARN {text}")

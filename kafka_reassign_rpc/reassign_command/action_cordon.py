@@ -2,12 +2,10 @@
 
 import argparse
 
-from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.nothing_matched import known_brokers, unknown_brokers
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, known_brokers, unknown_brokers
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
 
 
@@ -24,11 +22,8 @@ def _problem(found: argparse.Namespace) -> str | None:
 
 def _run(context: ActionContext, asked: argparse.Namespace) -> None:
     client, output = context.client, context.output
-    try:
-        before = client.cordoned() if asked.uncordon else frozenset()
-        found = client.cordon(asked.brokers, uncordon=asked.uncordon) if asked.brokers else client.cordoned()
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+    before = client.cordoned() if asked.uncordon else frozenset()
+    found = client.cordon(asked.brokers, uncordon=asked.uncordon) if asked.brokers else client.cordoned()
     if asked.uncordon and not asked.brokers & before:
         raise TerseFailure(f"Nothing to open: there is {unknown_brokers(asked.brokers, found)} in the list.")
     output.collect(cordoned=sorted(found))
@@ -44,7 +39,7 @@ COMMAND = OurCommand(
     "keep new replicas away from brokers",
     "The controller places no new replica on a cordoned broker: not for new topics or partitions, not for repairs. "
     "What the broker holds stays, and replicas that a client names itself are placed as it says. "
-    "Without --brokers: show the list of them. Needs a kafka-reassign-rpc server as the controller.",
+    "Without --brokers: show the list of them.",
     _run,
     _add_arguments,
     _problem,

@@ -11,7 +11,6 @@ from typing import Any
 
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
-    KafkaError,
     LogDirProgressTracker,
     PartitionReassignment,
     Progress,
@@ -24,12 +23,12 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.move_progress import Listed, read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.counted import plural
-from kafka_reassign_rpc.support.text_columns import wrapped
+from kafka_reassign_rpc.support.text_table import wrapped
 
 Sizes = Mapping[TopicPartition, Progress]
 
@@ -46,8 +45,6 @@ def run(context: ActionContext) -> None:
         found = [one for one in client.describe_reassignments().values() if one is not None]
     except UnsupportedHere as error:
         raise TerseFailure(f"{error.message} `kafka-reassign --list` and `kafka-reassign watch` work here.") from None
-    except KafkaError as error:
-        raise from_server(error) from None
     listed, snapshot = read_progress(client, LogDirProgressTracker(), 0.0)
     found = [one for one in found if _is_in_flight(one, listed)]  # others have ended in between
     found.sort(key=lambda one: one.reassignment.topic_partition)
@@ -59,14 +56,11 @@ def run(context: ActionContext) -> None:
         output.line(action_list.NOTHING)
     else:
         for group in grouped(found, listed):
-            for text in _group_lines(group, listed, sizes):
-                output.line(text)
-        for text in _waiting_lines(waiting, waits):
-            output.line(text)
+            output.lines(_group_lines(group, listed, sizes))
+        output.lines(_waiting_lines(waiting, waits))
         for partition, progress in sorted(sizes.items()):
             if progress.stalled is not None:
-                for text in _wrapped(f"{partition} is stalled: {progress.stalled}", ""):
-                    output.line(text)
+                output.lines(_wrapped(f"{partition} is stalled: {progress.stalled}", ""))
     output.collect(
         reassignments=[_document(one, listed, sizes) for one in found],
         waiting=[
@@ -202,6 +196,6 @@ COMMAND = OurCommand(
     "describe",
     "show each move in flight and in the queue",
     "Shows each active reassignment: when it started, its route, leader and throttles, the bytes copied and the "
-    "remaining time. Needs a kafka-reassign-rpc server as the controller.",
+    "remaining time.",
     lambda context, _: run(context),
 )

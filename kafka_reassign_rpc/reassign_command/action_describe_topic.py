@@ -4,8 +4,8 @@ import argparse
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
-from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
+from kafka_reassign_rpc.reassign_command.command_errors import existing_topic
+from kafka_reassign_rpc.reassign_command.log_dir_moves import leader_sizes
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support import text_table
@@ -50,8 +50,7 @@ def _run(context: ActionContext, asked: argparse.Namespace) -> None:
             }
         )
     context.output.line(f"{topic}: {counted(len(found), 'partition')}")
-    for line in text_table.table(rows, text_table.columns_of(context.output.stream)):
-        context.output.line(line)
+    context.output.lines(text_table.table(rows, text_table.columns_of(context.output.stream)))
     context.output.collect(partitions=documents)
 
 
@@ -75,4 +74,5 @@ COMMAND = OurCommand(
     "removes.",
     _run,
     _add_arguments,
+    is_ours=False,
 )

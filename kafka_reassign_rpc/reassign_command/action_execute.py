@@ -1,6 +1,6 @@
 """--execute and --execute-queue: start moves, or put them into the controller's queue; --dry-run only shows them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import (
@@ -15,24 +15,22 @@ from kafka_reassign_rpc.client.reassignment_calls import NO_REPLICATION_FACTOR_G
 from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
-from kafka_reassign_rpc.reassign_command import (
-    action_watch,
-    dry_run,
-    log_dir_moves,
-    set_and_clear_throttles,
-    started_moves,
-)
+from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
-from kafka_reassign_rpc.reassign_command.execute_warnings import (
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure, failure_of
+from kafka_reassign_rpc.reassign_command.execute_reports import (
     ProduceRateCheck,
+    refused_by_options,
+    report_started,
+    show_changes,
     standing,
     warn_of_racks,
+    warn_of_rate,
     warn_of_targets,
 )
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
+from kafka_reassign_rpc.reassign_command.log_dir_moves import present_log_dirs
 from kafka_reassign_rpc.reassign_command.output import partition_fields
-from kafka_reassign_rpc.reassign_command.present_log_dirs import present_log_dirs
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     ReassignmentFile,
@@ -49,6 +47,7 @@ ALREADY_MOVING = (
     "throttle by resubmitting the current reassignment."
 )
 
+REFUSED = "Error reassigning partition(s)"
 NO_LOG_DIRS = (
     "--execute-queue cannot place replicas in log dirs, for they are not there before their move starts: take "
     '"log_dirs" out of the file, and use --execute with it once --verify-queue says that all is done.'
@@ -102,27 +101,29 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
     unsupported = unsupported_option(client, wanted)
     if unsupported is not None:
-        raise _refused(dict.fromkeys(targets, unsupported))
+        raise failure_of(REFUSED, dict.fromkeys(targets, unsupported))
     warn_of_racks(targets, current, in_flight, racks)
     have_throttle = rate >= 0 if lease is None else lease > 0
     warn_of_targets(client, targets, current, in_flight, have_throttle=have_throttle)
-    produce_rates = ProduceRateCheck(client, targets, in_flight, rate)
+    again = "" if queue else "--additional and "
+    warn_of_rate(options.value("throttle") or "", targets, current, is_lease=lease is not None, again=again)
+    produce_rates = ProduceRateCheck(client, targets, in_flight, rate, again)
     if is_dry:
         before = {name: tuple(standing(found, in_flight.get(name))) for name, found in current.items()}
-        dry_run.show(context, targets, before)
+        show_changes(context, targets, before)
         if lease:
             _say_what_holds(context, lease, standing_rates(client, concerned), concerned, lifts=lifts)
-        refused = dry_run.refused(wanted.moves, before, current, may_change=wanted.may_change)
+        refused = refused_by_options(wanted.moves, before, current, may_change=wanted.may_change)
     else:
         of_moves = throttle_configs.all_moves(in_flight, targets, current)
         _throttle(context, reassignment, of_moves, -1 if lease is not None else rate, log_dir_rate)
         refused = _start(context, wanted, concerned)
     if refused:
-        raise _refused(refused)
+        raise failure_of(REFUSED, refused)
     if is_dry:
         produce_rates.warn()
         return
-    started_moves.report(context, targets.keys(), queued=queue)
+    report_started(context, targets.keys(), queued=queue)
     produce_rates.warn()
     if reassignment.log_dirs:
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
@@ -160,11 +161,13 @@ def _start(context: ActionContext, wanted: Wanted, brokers: Collection[int]) -> 
     """Returns why partitions were refused. `brokers`: those that the moves concern."""
     output, terms = context.output, wanted.terms
     standing_before = standing_rates(context.client, brokers) if terms.throttle else None
+    former = set_and_clear_throttles.former_leases(context.client) if terms.throttle == 0 else {}
     refused = _refusals(start(context, wanted))
     if terms.throttle is not None and len(refused) < len(wanted.moves):
         output.collect(throttle=terms.throttle, lease=True)
         if standing_before is None:
             output.line(set_and_clear_throttles.LEASE_ENDED)
+            output.lines(set_and_clear_throttles.limits_that_go_on(context.client, brokers, former, lease=0))
         else:
             _say_what_holds(context, terms.throttle, standing_before, brokers, lifts=terms.lifts)
     accepted = [partition_fields(partition) for partition in sorted(wanted.moves) if partition not in refused]
@@ -175,8 +178,7 @@ def _start(context: ActionContext, wanted: Wanted, brokers: Collection[int]) -> 
 def _say_what_holds(
     context: ActionContext, lease: int, standing: StandingRates, brokers: Collection[int], *, lifts: bool
 ) -> None:
-    for line in lease_lines(lease, standing, brokers, lifts=lifts):
-        context.output.line(line)
+    context.output.lines(lease_lines(lease, standing, brokers, lifts=lifts))
     window = rated_window(context.client)
     if window is not None:
         context.output.line(f"The rate of the window goes before it: {window.now}.")
@@ -234,8 +236,3 @@ def expected_replicas(reassignment: ReassignmentFile, path: str | None) -> Assig
 
 def _refusals(results: Results) -> dict[TopicPartition, str]:
     return {partition: error.message for partition, error in results.items() if error is not None}
-
-
-def _refused(reasons: Mapping[TopicPartition, str]) -> TerseFailure:
-    lines: Sequence[str] = [f"{partition}: {reasons[partition]}" for partition in sorted(reasons)]
-    return TerseFailure("\n".join(["Error reassigning partition(s):", *lines]))

@@ -1,7 +1,6 @@
 """--generate and --generate-queue: print an assignment that spreads topics over brokers. They change nothing."""
 
 import random
-import sys
 from collections.abc import Callable, Collection
 
 from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, TopicPartition
@@ -10,7 +9,8 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
-from kafka_reassign_rpc.reassign_command.present_log_dirs import present_log_dirs
+from kafka_reassign_rpc.reassign_command.log_dir_moves import present_log_dirs
+from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     assignment_document,
@@ -61,9 +61,7 @@ def _brokers(client: ReassignmentClient, wanted: Collection[int]) -> list[Cluste
     servers = client.servers_among(node.id for node in nodes)
     if servers:
         left_out = ", ".join(map(str, sorted(servers)))
-        sys.stderr.write(
-            f"Warning: --broker-list: {left_out} is left out: a reassignment server, which is no broker.\n"
-        )
+        say(f"Warning: --broker-list: {left_out} is left out: a reassignment server, which is no broker.")
     return [node for node in nodes if node.id not in servers]
 
 

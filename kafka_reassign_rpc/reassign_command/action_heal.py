@@ -11,19 +11,15 @@ from kafka_reassign_rpc.client import (
     LogDirFailure,
     Repair,
     RepairCost,
-    UnsupportedHere,
 )
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import Lost, cost_text, left_to_moves, what_and_fate
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
-from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
-from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.reassign_command.command_errors import nothing_matched
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids, number_of
 from kafka_reassign_rpc.support.counted import counted, plural, those
 from kafka_reassign_rpc.support.human_units import utc_time
-from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
 MOVES_SHOWN = 20
@@ -42,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     action.add_argument(
         "--now",
-        type=_broker_id,
+        type=number_of("the id of a broker", INT32),
         metavar="BROKER",
         help="repair this lost broker now, without waiting for failure.interval.ms",
     )
@@ -63,13 +59,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _broker_id(text: str) -> int:
-    found = whole_number(text, 0, INT32)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"expected the id of a broker, got {told(text)}")
-    return found
-
-
 def _problem(found: argparse.Namespace) -> str | None:
     if found.dry_run and (found.pause or found.resume or found.approve):
         return "--dry-run goes with --now, or alone"
@@ -77,19 +66,16 @@ def _problem(found: argparse.Namespace) -> str | None:
 
 
 def _run(context: ActionContext, found: argparse.Namespace) -> None:
-    try:
-        if found.pause or found.resume:
-            _switch(context, paused=found.pause)
-        elif found.approve:
-            _approve(context, found.brokers)
-        elif found.dry_run:
-            _dry_run(context, found.now)
-        elif found.now is not None:
-            _heal(context, found.now)
-        else:
-            _status(context)
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+    if found.pause or found.resume:
+        _switch(context, paused=found.pause)
+    elif found.approve:
+        _approve(context, found.brokers)
+    elif found.dry_run:
+        _dry_run(context, found.now)
+    elif found.now is not None:
+        _heal(context, found.now)
+    else:
+        _status(context)
 
 
 def _switch(context: ActionContext, *, paused: bool) -> None:
@@ -121,8 +107,7 @@ def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
 def _status(context: ActionContext) -> None:
     status = context.client.healing_status()
     context.output.collect(**status_document(status))
-    for line in status_lines(status):
-        context.output.line(line)
+    context.output.lines(status_lines(status))
 
 
 def status_document(status: HealingStatus) -> dict[str, Any]:
@@ -133,31 +118,8 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
         "heldBack": status.held_back,
         "waitingMoves": status.waiting,
         "activeMoves": status.moving,
-        "failedBrokers": [
-            {
-                "broker": one.broker,
-                "since": one.since,
-                "healAt": one.heal_at,
-                "replicas": one.replicas,
-                "impossible": one.impossible,
-                **_cost_document(one.cost),
-                **_fate_document(one),
-            }
-            for one in status.failed
-        ],
-        "failedLogDirs": [
-            {
-                "broker": one.broker,
-                "logDirs": list(one.paths),
-                "since": one.since,
-                "healAt": one.heal_at,
-                "replicas": one.replicas,
-                "impossible": one.impossible,
-                **_cost_document(one.cost),
-                **_fate_document(one),
-            }
-            for one in status.log_dirs
-        ],
+        "failedBrokers": [_lost_document(one, {}) for one in status.failed],
+        "failedLogDirs": [_lost_document(one, {"logDirs": list(one.paths)}) for one in status.log_dirs],
         "goneBrokers": [
             {
                 "broker": one.broker,
@@ -182,6 +144,19 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
             }
             for one in status.repairs
         ],
+    }
+
+
+def _lost_document(one: FailedBroker | LogDirFailure, which: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "broker": one.broker,
+        **which,
+        "since": one.since,
+        "healAt": one.heal_at,
+        "replicas": one.replicas,
+        "impossible": one.impossible,
+        **_cost_document(one.cost),
+        **_fate_document(one),
     }
 
 
@@ -306,8 +281,7 @@ COMMAND = OurCommand(
     "heal",
     "show and repair lost brokers, pause self-healing",
     "Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This command shows "
-    "lost brokers, repairs one of them now, and pauses self-healing. "
-    "Needs a kafka-reassign-rpc server as the controller.",
+    "lost brokers, repairs one of them now, and pauses self-healing.",
     _run,
     _add_arguments,
     _problem,

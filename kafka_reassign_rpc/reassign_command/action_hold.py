@@ -3,10 +3,8 @@
 import argparse
 from functools import partial
 
-from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
+from kafka_reassign_rpc.reassign_command.command_errors import nothing_matched
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
@@ -39,10 +37,7 @@ def _problem(found: argparse.Namespace) -> str | None:
 def _run(context: ActionContext, asked: argparse.Namespace, *, hold: bool) -> None:
     client, output = context.client, context.output
     named = {"topics": asked.topic, "brokers": asked.broker, "requests": asked.request}
-    try:
-        found = client.hold(**named, reason=asked.reason) if hold else client.release(**named)
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+    found = client.hold(**named, reason=asked.reason) if hold else client.release(**named)
     done = "held" if hold else "released"
     output.collect(**{done: found.changed}, unchanged=found.unchanged, in_flight=found.in_flight)
     if not asked.all and not (found.changed or found.unchanged or found.in_flight):
@@ -64,8 +59,7 @@ def _command(name: str, about: str, description: str, *, hold: bool) -> OurComma
     return OurCommand(
         name,
         about,
-        f"{description} Name all moves, or those that all the given options name. Needs a kafka-reassign-rpc server as "
-        "the controller.",
+        f"{description} Name all moves, or those that all the given options name.",
         partial(_run, hold=hold),
         partial(_add_arguments, hold=hold),
         _problem,

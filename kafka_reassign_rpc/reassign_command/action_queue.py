@@ -8,28 +8,19 @@
     not as planned   the partition has other replicas, or moves or waits to move to other replicas
 """
 
-from typing import NamedTuple
-
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
 from kafka_reassign_rpc.client.reassignment_calls import NO_QUEUE
 from kafka_reassign_rpc.reassign_command import action_execute, action_generate, action_verify, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_verify import MOVING, NOT_AS_PLANNED, EntryState
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_reassignment, read_file
 
-WAITING, MOVING, COMPLETED, NOT_AS_PLANNED = "waiting", "in progress", "completed", "not as planned"
+WAITING = "waiting"
 EXIT_NOT_AS_PLANNED, EXIT_NOT_DONE = 1, 2
-
-
-class QueueVerification(NamedTuple):
-    """The state of one entry, and the replicas that the partition has now."""
-
-    word: str
-    text: str
-    replicas: tuple[int, ...]
 
 
 def generate(context: ActionContext) -> None:
@@ -75,31 +66,28 @@ def verify(context: ActionContext) -> int:
 
 def find_states(
     context: ActionContext, targets: Assignment, in_flight: Listed, beside: Listed
-) -> dict[TopicPartition, QueueVerification]:
+) -> dict[TopicPartition, EntryState]:
     """`beside`: moves that wait while another one of their partition is in flight. They come last, so they count."""
     resting = {partition: target for partition, target in targets.items() if partition not in in_flight}
-    found = {}
-    for partition, state in action_verify.find_states(context, resting, {}).items():
-        word = COMPLETED if state.current == state.target else NOT_AS_PLANNED
-        found[partition] = QueueVerification(word, state.text(partition), state.current)
+    found = action_verify.find_states(context, resting, {})
     for partition in targets.keys() & in_flight.keys():
         last = under_way(partition, beside.get(partition, in_flight[partition]), targets[partition])
         found[partition] = last._replace(replicas=in_flight[partition].replicas)
     return found
 
 
-def under_way(partition: TopicPartition, move: PartitionReassignment, target: tuple[int, ...]) -> QueueVerification:
+def under_way(partition: TopicPartition, move: PartitionReassignment, target: tuple[int, ...]) -> EntryState:
     # The list does not give the order of a waiting move's target.
     as_planned = sorted(move.target) == sorted(target) if move.is_waiting else move.target == target
     doing = "waiting in the queue" if move.is_waiting else "still in progress"
     if as_planned:
         word = WAITING if move.is_waiting else MOVING
-        return QueueVerification(word, f"Reassignment of partition {partition} is {doing}.", move.replicas)
+        return EntryState(word, f"Reassignment of partition {partition} is {doing}.", move.replicas)
     text = (
         f"Reassignment of partition {partition} is {doing}, but to replica set {joined(move.target)} "
         f"rather than {joined(target)}."
     )
-    return QueueVerification(NOT_AS_PLANNED, text, move.replicas)
+    return EntryState(NOT_AS_PLANNED, text, move.replicas)
 
 
 def _require_queue(context: ActionContext) -> None:

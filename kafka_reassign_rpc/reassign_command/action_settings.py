@@ -1,14 +1,20 @@
-"""`kafka-reassign settings`: shows and changes the settings that all servers of a cluster share."""
+"""`kafka-reassign settings`: shows and changes the settings that all servers of a cluster share.
+
+--disable and --enable set one of them, which switches reassignments off and on (KIP-236).
+"""
 
 import argparse
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
+from kafka_reassign_rpc.client import ServerSetting
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, THROTTLE, short_interval
+from kafka_reassign_rpc.core.settings.healing_settings import THROTTLE
+from kafka_reassign_rpc.core.settings.odd_values import consequence
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, our_server_needed
+from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_name
@@ -67,15 +73,12 @@ def _problem(found: argparse.Namespace) -> str | None:
 
 
 def _run(context: ActionContext, found: argparse.Namespace) -> None:
-    try:
-        if found.move:
-            _move(context)
-        elif changes := _changes(found):
-            _change(context, changes)
-        else:
-            _show(context)
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+    if found.move:
+        _move(context)
+    elif changes := _changes(found):
+        _change(context, changes)
+    else:
+        _show(context)
 
 
 def _plain(name: str, value: str) -> str:
@@ -93,8 +96,7 @@ def _document(one: ServerSetting) -> dict[str, object]:
 def _show(context: ActionContext) -> None:
     found = context.client.settings()
     context.output.collect(settings=[_document(one) for one in found])
-    for line in table([(f"{one.name}={one.value}", _PLACES[one.where]) for one in found]):
-        context.output.line(line)
+    context.output.lines(table([(f"{one.name}={one.value}", _PLACES[one.where]) for one in found]))
     _warn(context, found)
 
 
@@ -112,8 +114,8 @@ def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
 
 def _warn(context: ActionContext, found: Sequence[ServerSetting]) -> None:
     for one in found:
-        if one.name == INTERVAL and (problem := short_interval(one.value)) is not None:
-            context.output.line(f"Warning: {problem}.")
+        if (odd := consequence(one.name, one.value)) is not None:
+            say(f"Warning: {odd}.")
         if one.old is None:
             continue
         effect = "holds" if one.where == "defaults" else "has no effect"
@@ -134,11 +136,30 @@ def _move(context: ActionContext) -> None:
         context.output.line(f"{name}={value} had no effect among {IN_DEFAULTS}, and is gone from there.")
 
 
+def disable(context: ActionContext) -> None:
+    with our_server_needed():
+        reason = context.client.disable()
+    if reason is None:
+        raise TerseFailure(f"{ENABLED}=false was set for the cluster, but somebody has taken it away already.")
+    context.output.line(reason)
+    context.output.collect(enabled=False, reason=reason)
+
+
+def enable(context: ActionContext) -> None:
+    """Raises TerseFailure if reassignments are still disabled for another reason."""
+    with our_server_needed():
+        reason = context.client.enable()
+    context.output.collect(enabled=reason is None, reason=reason)
+    if reason is not None:
+        raise TerseFailure(f"{ENABLED}=false is not set for the cluster any more. But: {reason}")
+    context.output.line("Reassignments may be started.")
+
+
 COMMAND = OurCommand(
     "settings",
     "show and change settings of the servers",
     "The settings that all servers of a cluster share and that hold without a restart. Without --set, --delete and "
-    "--move: show them. Needs a kafka-reassign-rpc server as the controller.",
+    "--move: show them.",
     _run,
     _add_arguments,
     _problem,

@@ -5,21 +5,42 @@ controller has no queue, no healing and no events) is left out, and said.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.move_progress import LOOKS, progress_of, together
+from kafka_reassign_rpc.client.config_calls import Resource
+from kafka_reassign_rpc.client.move_progress import LOOKS, brokers_to_ask, progress_of, together
 from kafka_reassign_rpc.client.running_servers import Connect
-from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
+from kafka_reassign_rpc.client.stock_cluster import (
+    NEEDS_DESCRIBE,
+    ConfigAnswer,
+    cluster_of,
+    hidden_topics,
+    others_to_ask,
+    sampled,
+    text_of_hidden,
+    told_configs,
+)
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
+from kafka_reassign_rpc.core.state.topic_partition import by_topic
+from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Throttle
+from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, Status, Totals
-from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots, stock_status
+from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
+from kafka_reassign_rpc.reassign_command import action_heal, action_watch, history_plots
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.merged_events import newest_events
+from kafka_reassign_rpc.reassign_command.action_events import newest_events
+from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.status_text import (
     EVENTS_SHOWN,
     MOVES_SHOWN,
@@ -29,8 +50,12 @@ from kafka_reassign_rpc.reassign_command.status_text import (
     lines,
 )
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
+from kafka_reassign_rpc.support.slices import finished, run_through
+from kafka_reassign_rpc.support.wall_clock import now_ms
 
 MOVES_PER_PAGE = 500
+SAMPLE_S = 2.0
+"""Between the two samples of sizes that rates need, where the controller is a stock one."""
 
 
 def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -40,8 +65,7 @@ def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) 
         _show_last(context)
         raise
     blocks = history_plots.BLOCKS if context.output.can_write(history_plots.BLOCKS) else history_plots.ASCII
-    for line in lines(seen, blocks):
-        context.output.line(line)
+    context.output.lines(lines(seen, blocks))
     context.output.collect(**document(seen))
 
 
@@ -49,8 +73,7 @@ def _show_last(context: ActionContext) -> None:
     """No controller answers: what a server at the given addresses last knew."""
     with suppress(KafkaError):
         seen = Seen(context.client.status_here(), (), 0, (), is_stored=True)
-        for line in last_lines(seen.status):
-            context.output.line(line)
+        context.output.lines(last_lines(seen.status))
         context.output.collect(**document(seen))
 
 
@@ -67,7 +90,7 @@ def read(
     except UnsupportedHere:
         return seen
     with suppress(KafkaError):  # a server may keep no event log
-        events = newest_events(client, connect, action_events.say, EVENTS_SHOWN)
+        events = newest_events(client, connect, say, EVENTS_SHOWN)
     return seen._replace(events=events, healing=healing, history=history)
 
 
@@ -75,7 +98,7 @@ def _read_document(client: ReassignmentClient, sleep: Callable[[float], None], *
     try:
         status, page = _of_one_sample(client, as_json=as_json)
     except UnsupportedHere:
-        made = stock_status.read(client, sleep)
+        made = read_stock(client, sleep)
         moves = made.moves.moves
         return Seen(made.status, moves, len(moves), made.brokers.brokers, is_stock=True, silent=made.silent)
     if not as_json:
@@ -168,6 +191,75 @@ def _broker(seen: Seen, one: BrokerStatus) -> dict[str, Any]:
     }
 
 
+class StockStatus(NamedTuple):
+    """`silent`: brokers that did not report their configs."""
+
+    status: Status
+    moves: Moves
+    brokers: Brokers
+    silent: Collection[int]
+
+
+def read_stock(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockStatus:
+    """Made by the code of our servers from the nodes' answers."""
+    everything = client.describe_everything()
+    try:
+        listed = client.list_partition_reassignments()
+    except ClusterAuthorizationFailed:
+        raise ClusterAuthorizationFailed(NEEDS_DESCRIBE) from None
+    cluster = cluster_of(everything.nodes, everything.topics, listed)
+    of_brokers = client.describe_broker_configs(cluster.brokers)
+    others = others_to_ask(cluster)
+    try:
+        of_others: Mapping[Resource, ConfigAnswer] = client.describe_configs(others)
+    except KafkaError as error:  # the moves are shown without them
+        of_others = dict.fromkeys(others, error)
+    known = told_configs(of_brokers, of_others)
+    cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
+    cluster.derive_settings()
+    quorum = client.describe_quorum(everything.controller)
+    cluster.soft.kraft, lacking = client.kraft_facts(cluster, quorum.quiet_s)
+    tracker, health, counts = ProgressTracker(float("inf"), at_once=True), PartitionHealth(), no_counts()
+    in_flight = brokers_to_ask({name: move for name, move in listed.items() if not move.is_waiting})
+    asked = {broker: by_topic(some) for broker, some in in_flight.items()}
+    answers: dict[int, list[SampledLogDir] | None] = {}
+    for pause in (0.0, SAMPLE_S) if asked else ():
+        sleep(pause)
+        answers = {broker: sampled(one) for broker, one in client.describe_brokers(asked).items()}
+        run_through(tracker.update(time.monotonic(), cluster, answers, [], {}))
+    run_through(health.update(cluster))
+    run_through(count_replicas(cluster, counts))
+    closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in answers.items()}
+    silent, at = cluster.brokers.keys() - known.known, now_ms()
+    hidden = hidden_topics(cluster)
+    term = TermView(
+        cluster,
+        tracker,
+        health.now,
+        None,
+        silent=silent,
+        hidden=hidden,
+        tells_routes=False,
+        outdated=silent,
+        closed=closed,
+    )
+    brokers = cluster.brokers
+    unseen = [one for one in (lacking, text_of_hidden(hidden), known.lacking) if one]
+    controller, watch = ControllerView(quorum.leader), WatchView(unseen=unseen)
+    view = ServerView(None, everything.cluster_id, "watch", "", controller, brokers, term, watch)
+    selection = finished(select_moves(term, MoveFilter(sort="left")))
+    return StockStatus(
+        status_of(view, at=at, version="", full=True),
+        page_of(term, selection, offset=0, limit=selection.size, at=at, listed_at=at),
+        finished(
+            brokers_of(
+                cluster, counts, tracker.rates, silent=silent, closed=closed, hidden=hidden, at=at, counted_at=at
+            )
+        ),
+        silent,
+    )
+
+
 COMMAND = OurCommand(
     "status",
     "show the whole cluster once",
@@ -175,4 +267,5 @@ COMMAND = OurCommand(
     "why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest events. "
     "What a stock controller does not have is left out.",
     lambda context, _: run(context),
+    is_ours=False,
 )

@@ -1,21 +1,19 @@
 """`kafka-reassign throttle`: another throttle for moves in flight and moves that wait, at once."""
 
 import argparse
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
-from kafka_reassign_rpc.client.standing_rates import leased_rates, rated_window, rates_after
+from kafka_reassign_rpc.client import ReassignmentClient
+from kafka_reassign_rpc.client.standing_rates import rated_window
 from kafka_reassign_rpc.core.config_values import INT32, INT64
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
+from kafka_reassign_rpc.reassign_command.command_errors import nothing_matched
+from kafka_reassign_rpc.reassign_command.set_and_clear_throttles import former_leases, limits_that_go_on
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.counted import agreeing, counted, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
@@ -62,24 +60,21 @@ def _partitions(text: str) -> list[TopicPartition]:
 def _run(context: ActionContext, asked: argparse.Namespace) -> None:
     client, output = context.client, context.output
     are_all = not asked.topics and not asked.partitions
-    former = _former(client) if asked.rate else {}
-    try:
-        found = client.alter_throttles(
-            asked.rate,
-            topics=None if are_all else asked.topics,
-            partitions=None if are_all else asked.partitions,
-        )
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+    former = former_leases(client)
+    found = client.alter_throttles(
+        asked.rate,
+        topics=None if are_all else asked.topics,
+        partitions=None if are_all else asked.partitions,
+    )
     output.collect(throttle=asked.rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
     if not are_all and not (found.moving or found.waiting or found.repairs):
         what = "No such move is in flight or waits"
         raise nothing_matched(client, what, topics=asked.topics, partitions=asked.partitions)
     if found.moving or found.waiting:
         moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
-        output.line(f"{moves}: {f'{asked.rate} B/s on each broker' if asked.rate else 'no throttle any more'}.")
-        for line in _stricter(client, former, asked) if asked.rate else ():
-            output.line(line)
+        rate = f"{asked.rate} B/s on each broker" if asked.rate else "no throttle of their own any more"
+        output.line(f"{moves}: {rate}.")
+        output.lines(limits_that_go_on(client, _brokers(client, asked), former, asked.rate))
         window = rated_window(client) if asked.rate else None
         if window is not None:
             output.line(f"The rate of the window goes before it: {window.now}.")
@@ -89,29 +84,6 @@ def _run(context: ActionContext, asked: argparse.Namespace) -> None:
         repairs = f"{counted(found.repairs, 'move')} of repairs {agreeing(found.repairs, 'follow')}"
         change = command("kafka-reassign settings", "--set", f"{healing_settings.THROTTLE}={asked.rate or -1}")
         output.line(f"{repairs} {healing_settings.THROTTLE} instead: `{change}` changes them.")
-
-
-def _former(client: ReassignmentClient) -> Mapping[int, int]:
-    """A client that may not see the leases' rates may change them all the same."""
-    try:
-        return leased_rates(client)
-    except KafkaError:
-        return {}
-
-
-def _stricter(client: ReassignmentClient, former: Mapping[int, int], asked: argparse.Namespace) -> list[str]:
-    """Limits of others below the new rate stay."""
-    standing = rates_after(client, _brokers(client, asked), former, asked.rate)
-    held = {
-        broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
-        for broker, sides in standing.held(asked.rate).items()
-    }
-    lines = [f"A stricter limit goes on: {text}." for text in limit_texts({b: s for b, s in held.items() if s})]
-    unknown = sorted(standing.unknown)
-    if unknown:
-        numbers = ",".join(map(str, unknown))
-        lines.append(f"Which limit holds on broker{plural(len(unknown))} {numbers} is not known.")
-    return lines
 
 
 def _brokers(client: ReassignmentClient, asked: argparse.Namespace) -> Collection[int]:
@@ -129,8 +101,7 @@ COMMAND = OurCommand(
     "change the throttle of moves",
     "Gives moves that are in flight, and moves that wait in the queue, another throttle, at once and without a JSON "
     "file: all moves, or those of --topics and --partitions. The throttle is a lease: the controller takes it away "
-    "when the moves end. Moves keep their targets, ids, reasons and places in the queue. Needs a "
-    "kafka-reassign-rpc server as the controller.",
+    "when the moves end. Moves keep their targets, ids, reasons and places in the queue.",
     _run,
     _add_arguments,
     epilog=f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: "

@@ -1,7 +1,7 @@
 """--verify: shows which moves of a file are completed; when no move is in flight it clears the throttles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.reassign_command import log_dir_moves, set_and_clear_throttles
@@ -14,23 +14,25 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, pa
 UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
-@dataclass(frozen=True)
-class MoveState:
-    """`current` is empty if the partition does not exist."""
+MOVING, COMPLETED, NOT_AS_PLANNED = "in progress", "completed", "not as planned"
 
-    current: tuple[int, ...]
-    target: tuple[int, ...]
-    is_moving: bool
 
-    def text(self, partition: TopicPartition) -> str:
-        if self.is_moving:
-            return f"Reassignment of partition {partition} is still in progress."
-        if self.current == self.target:
-            return f"Reassignment of partition {partition} is completed."
-        return (
-            f"There is no active reassignment of partition {partition}, but replica set is {joined(self.current)} "
-            f"rather than {joined(self.target)}."
-        )
+class EntryState(NamedTuple):
+    """The state of an entry of the file, and the replicas that the partition has now: none if it does not exist."""
+
+    word: str
+    text: str
+    replicas: tuple[int, ...]
+
+
+def _at_rest(partition: TopicPartition, current: tuple[int, ...], target: tuple[int, ...]) -> EntryState:
+    if current == target:
+        return EntryState(COMPLETED, f"Reassignment of partition {partition} is completed.", current)
+    text = (
+        f"There is no active reassignment of partition {partition}, but replica set is {joined(current)} "
+        f"rather than {joined(target)}."
+    )
+    return EntryState(NOT_AS_PLANNED, text, current)
 
 
 def run(context: ActionContext) -> None:
@@ -38,13 +40,13 @@ def run(context: ActionContext) -> None:
     in_flight = context.client.list_partition_reassignments()
     states = find_states(context, reassignment.targets, in_flight)
     output = context.output
-    output.line("\n".join(["Status of partition reassignment:", *(states[p].text(p) for p in sorted(states))]))
+    output.line("\n".join(["Status of partition reassignment:", *(states[p].text for p in sorted(states))]))
     log_dirs = log_dir_moves.states(context, reassignment.log_dirs)
     output.line(log_dir_moves.text(log_dirs))
     output.collect(
         partitions=[
-            {**partition_fields(p), "state": _word(state), "replicas": state.current, "target": state.target}
-            for p, state in sorted(states.items(), key=lambda item: item[0])
+            {**partition_fields(p), "state": one.word, "replicas": one.replicas, "target": reassignment.targets[p]}
+            for p, one in sorted(states.items(), key=lambda item: item[0])
         ],
         log_dirs=[
             {
@@ -65,13 +67,14 @@ def run(context: ActionContext) -> None:
 
 def find_states(
     context: ActionContext, targets: Assignment, in_flight: Mapping[TopicPartition, PartitionReassignment]
-) -> dict[TopicPartition, MoveState]:
+) -> dict[TopicPartition, EntryState]:
     resting = [partition for partition in targets if partition not in in_flight]
     topics = context.client.describe_topics(dict.fromkeys(partition.topic for partition in resting))
     states = {}
     for partition, target in targets.items():
         if partition in in_flight:
-            states[partition] = MoveState(in_flight[partition].replicas, target, is_moving=True)
+            text = f"Reassignment of partition {partition} is still in progress."
+            states[partition] = EntryState(MOVING, text, in_flight[partition].replicas)
             continue
         topic = topics[partition.topic]
         if isinstance(topic, KafkaError):
@@ -79,11 +82,5 @@ def find_states(
                 raise from_server(topic)
             topic = {}
         found = topic.get(partition.partition)
-        states[partition] = MoveState(found.replicas if found else (), target, is_moving=False)
+        states[partition] = _at_rest(partition, found.replicas if found else (), target)
     return states
-
-
-def _word(state: MoveState) -> str:
-    if state.is_moving:
-        return "in progress"
-    return "completed" if state.current == state.target else "not as planned"

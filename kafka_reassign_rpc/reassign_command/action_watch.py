@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka_reassign_rpc.client import (
-    KafkaError,
     LogDirProgressTracker,
     Progress,
     ProgressSnapshot,
@@ -24,7 +23,6 @@ from kafka_reassign_rpc.client.move_progress import read_progress, together
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import from_server
 from kafka_reassign_rpc.reassign_command.output import Output, partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
@@ -68,8 +66,6 @@ def follow(
                 )
             except Unreachable as error:
                 reporter.print_line(f"No answer, trying again: {error.message}")
-            except KafkaError as error:
-                raise from_server(error) from None
             else:
                 if not listed:
                     reporter.end(snapshot, clock() - began)
@@ -167,8 +163,8 @@ def headline(status: Status) -> str:
     return _line(totals.in_flight, totals.stalled or 0, waiting, work.ended, together(status))
 
 
-def _line(moving: int, stalled: int, waiting: int, done: int, total: Progress) -> str:
-    counts = ((stalled, "stalled"), (waiting, "waiting"), (done, "done"))
+def _line(moving: int, stalled: int, waiting: int, ended: int, total: Progress) -> str:
+    counts = ((stalled, "stalled"), (waiting, "waiting"), (ended, "ended"))
     text = "".join(f", {count} {state}" for count, state in counts if count)
     # Where nothing moves or waits there is nothing that has a share, a rate or a remaining time.
     amounts = f": {text_format.amounts(total)}" if moving or (waiting and total.total != 0) else "."
@@ -212,4 +208,5 @@ COMMAND = OurCommand(
     "bytes, rate and remaining time.",
     _run,
     _add_arguments,
+    is_ours=False,
 )

@@ -1,10 +1,11 @@
-"""Moves of replicas between the log dirs of one broker."""
+"""Moves of replicas between the log dirs of one broker; and what brokers report of log dirs: how large partitions are,
+and where replicas lie."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_reassign_rpc.client import Replica, ReplicaLogDir
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.kafka_errors import ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
@@ -108,3 +109,43 @@ def start(
             for replica in sorted(targets)
         ]
     )
+
+
+ANSWER_MS = 2_000
+"""How long brokers may take to report sizes. Of one that does not, nothing is known."""
+
+
+def leader_sizes(client: ReassignmentClient, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Sizes in bytes, where the leader reports them."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for name, leader in leaders.items():
+        if leader >= 0:
+            asked.setdefault(leader, []).append(name)
+    answers = client.describe_log_dirs(asked, timeout_ms=ANSWER_MS) if asked else []
+    return {name: found.size for one in answers if one.error is None for name, found in one.replicas.items()}
+
+
+def present_log_dirs(
+    client: ReassignmentClient, assignment: Mapping[TopicPartition, Sequence[int]], live: Collection[int]
+) -> dict[Replica, str]:
+    """For JSON that brings them back, as by Kafka's tool from 4.3 on. Waits two seconds for live brokers.
+
+    Source: ReassignPartitionsCommand.getReplicaToLogDir. There a broker that refuses ends the command; here its
+    replicas count as `any`, so that a command about other things does not fail for it.
+    """
+    asked: dict[int, list[TopicPartition]] = {}
+    for name, replicas in assignment.items():
+        for broker in replicas:
+            if broker in live:
+                asked.setdefault(broker, []).append(name)
+    try:
+        answers = client.describe_log_dirs(asked, timeout_ms=ANSWER_MS) if asked else []
+    except KafkaError:
+        return {}
+    return {
+        Replica(one.broker, *name): found.current
+        for one in answers
+        if one.error is None
+        for name, found in one.replicas.items()
+        if found.current is not None
+    }

@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.reassign_command import (
     action_cancel,
-    action_disable_enable,
     action_execute,
     action_generate,
     action_list,
     action_queue,
+    action_settings,
     action_verify,
-    help_text,
-    option_rules,
 )
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import (
@@ -28,12 +26,11 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
     UnreadableCommandLine,
     from_server,
 )
-from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command, parser
-from kafka_reassign_rpc.reassign_command.options import PROGRAM, ParsedOptions, parse
+from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, HEADLINE, USAGE, help_text, parse_command, parser
+from kafka_reassign_rpc.reassign_command.options import PROGRAM, ParsedOptions, chosen_action, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
-from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config
-from kafka_reassign_rpc.support.environment import misspelt
+from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config, misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.shell_completion import SHELLS, script
@@ -48,8 +45,8 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "generate-queue": action_queue.generate,
     "execute-queue": action_queue.execute,
     "verify-queue": action_queue.verify,
-    "disable": action_disable_enable.disable,
-    "enable": action_disable_enable.enable,
+    "disable": action_settings.disable,
+    "enable": action_settings.enable,
 }
 """The function of each action that is an option. It may return an exit code."""
 
@@ -69,21 +66,21 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         if (asked := parse_command(arguments)) is not None:
             command, found = asked
-            return _run_action(lambda context: command.run(context, found), parsed_options(found))
+            return _run_action(lambda context: command.carry_out(context, found), parsed_options(found))
         options = parse(arguments, COMMANDS)
         if not arguments or options.has("help"):
-            sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text(COMMANDS.values())}\n")
+            sys.stderr.write(f"{HEADLINE}\n{help_text(COMMANDS.values())}\n")
             return 1
         if options.has("version"):
             return _print(f"{product_version()}\n")
         if options.has("completion"):
             return _print(_completion(options.value("completion") or ""))
         options = options.with_connection(bootstrap_server(), command_config())
-        action = option_rules.chosen_action(options)
+        action = chosen_action(options)
     except UnreadableCommandLine as error:
         # Scripts read what is wrong in the first line, where the stock tool says it, and people in the last one.
         last = f"{PROGRAM}: {error}{error.hint}"
-        lines = [error.usage, error] if error.usage else [error, help_text.USAGE, last]
+        lines = [error.usage, error] if error.usage else [error, USAGE, last]
         sys.stderr.writelines(f"{line}\n" for line in lines)
         return 1
     except CommandFailed as error:

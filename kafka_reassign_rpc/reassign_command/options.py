@@ -1,4 +1,4 @@
-"""The options with their help texts, and the parser of the command line.
+"""The options with their help texts, the parser of the command line, and which options go together.
 
 The parser follows jopt-simple, as the stock tool uses it: there are no abbreviations, `--name value` and `--name=value`
 mean the same, words that are no option are ignored, and an option that takes a value needs one.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
-from kafka_reassign_rpc.support.environment import BOOTSTRAP_SERVER, COMMAND_CONFIG
+from kafka_reassign_rpc.support.connection_flags import BOOTSTRAP_SERVER, COMMAND_CONFIG
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.support.quiet_arguments import near_option
 from kafka_reassign_rpc.support.secrecy import told, told_option
@@ -290,5 +290,45 @@ def parse(arguments: Sequence[str], commands: Iterable[str] = ()) -> ParsedOptio
     return parsed
 
 
-def names(options: Iterable[Option]) -> str:
-    return ", ".join(f"--{option.name}" for option in options)
+_PLAN, _TOPICS = ("reassignment-json-file",), ("topics-to-move-json-file", "broker-list")
+_OF_MOVES = (
+    *("throttle", "lease", "lift-stricter", "reason", "disallow-replication-factor-change", "expect-current"),
+    *("watch", "dry-run"),
+)
+_RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "generate": (_TOPICS, ("disable-rack-aware",)),
+    "execute": (_PLAN, (*_OF_MOVES, "additional", "replica-alter-log-dirs-throttle", "timeout")),
+    "verify": (_PLAN, ("preserve-throttles",)),
+    "cancel": ((), (*_PLAN, "preserve-throttles", "timeout", "bootstrap-controller")),
+    "list": ((), ("bootstrap-controller",)),
+    "generate-queue": (_TOPICS, ("disable-rack-aware",)),
+    "execute-queue": (_PLAN, _OF_MOVES),
+    "verify-queue": (_PLAN, ("preserve-throttles",)),
+    "disable": ((), ()),
+    "enable": ((), ()),
+}
+"""By action: the options that it requires, and those that it permits besides."""
+_OF_ALL_ACTIONS = ("bootstrap-server", "command-config", "json")
+
+
+def chosen_action(options: ParsedOptions) -> str:
+    """Raises UnreadableCommandLine, in the stock tool's order and words."""
+    asked = [name for name in _RULES if options.has(name)]
+    if len(asked) != 1:
+        every = ", ".join(f"--{name}" for name in _RULES)
+        raise UnreadableCommandLine(f"Command must include exactly one action: {every}")
+    connections = [name for name in ("bootstrap-server", "bootstrap-controller") if options.has(name)]
+    if len(connections) > 1:
+        raise UnreadableCommandLine("Please don't specify both --bootstrap-server and --bootstrap-controller")
+    if not connections:
+        raise UnreadableCommandLine("Please specify either --bootstrap-server or --bootstrap-controller")
+    [action] = asked
+    required, permitted = _RULES[action]
+    for name in required:
+        if not options.has(name):
+            raise UnreadableCommandLine(f'Missing required argument "[{name}]"')
+    allowed = {action, *required, *permitted, *_OF_ALL_ACTIONS}
+    for name in options.values:
+        if name not in allowed:
+            raise UnreadableCommandLine(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+    return action

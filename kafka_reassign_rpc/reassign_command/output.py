@@ -1,6 +1,8 @@
 """Prints lines of text or, with --json, one document at the end."""
 
 import os
+import sys
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -38,6 +40,10 @@ class Output:
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
 
+    def lines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.line(text)
+
     def write(self, text: str) -> None:
         if not self.as_json:
             write_out(self.stream, self._connection.filled(text))
@@ -55,6 +61,11 @@ class Output:
         if self._document:
             self.document(self._document)
         self._document = {}
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(f"{text}\n")
 
 
 def partition_fields(partition: TopicPartition) -> dict[str, Any]:

@@ -1,16 +1,20 @@
 """Sets and clears the throttles of moves, and prints what it does in the stock tool's words."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import (
     KafkaError,
     PartitionReassignment,
+    ReassignmentClient,
     TopicPartition,
     Unreachable,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.client.standing_rates import leased_rates, rates_after
+from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
@@ -36,6 +40,33 @@ def throttle_replication(context: ActionContext, moves: throttle_configs.Moves, 
 def throttle_log_dirs(context: ActionContext, brokers: Iterable[int], bytes_per_second: int) -> None:
     context.configure(throttle_configs.log_dir_rates(dict.fromkeys(brokers), bytes_per_second))
     context.output.line(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
+
+
+def former_leases(client: ReassignmentClient) -> Mapping[int, int]:
+    """Bytes/s by broker, before a lease changes. A client that may not see them may change them all the same."""
+    try:
+        return leased_rates(client)
+    except KafkaError:
+        return {}
+
+
+def limits_that_go_on(
+    client: ReassignmentClient, brokers: Collection[int], former: Mapping[int, int], lease: int
+) -> list[str]:
+    """Limits of others below a lease that has just changed stay; where it has ended (0), all of them, but only lists of
+    others still name replicas."""
+    standing = rates_after(client, brokers, former, lease or INT64)
+    held = {
+        broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
+        for broker, sides in standing.held(lease or INT64).items()
+    }
+    what = "A stricter limit goes on" if lease else "A rate stays, for replicas that throttled.replicas name"
+    lines = [f"{what}: {text}." for text in limit_texts({b: s for b, s in held.items() if s})]
+    unknown = sorted(standing.unknown)
+    if unknown:
+        numbers = ",".join(map(str, unknown))
+        lines.append(f"Which limit holds on broker{plural(len(unknown))} {numbers} is not known.")
+    return lines
 
 
 class NotCleared(NamedTuple):

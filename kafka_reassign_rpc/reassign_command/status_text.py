@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, text_format
 from kafka_reassign_rpc.client.move_progress import progress_of
-from kafka_reassign_rpc.core.events.listed_events import as_one, folded
+from kafka_reassign_rpc.core.events.event_lines import as_one, folded
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
@@ -19,8 +19,7 @@ from kafka_reassign_rpc.reassign_command import action_events, action_heal, acti
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
-from kafka_reassign_rpc.support.text_columns import wrapped
-from kafka_reassign_rpc.support.text_table import table
+from kafka_reassign_rpc.support.text_table import table, wrapped
 from kafka_reassign_rpc.support.typed_commands import without_command
 
 WIDTH = 80
@@ -191,7 +190,7 @@ def _group_lines(groups: Sequence[Group], *, is_asked: bool = True) -> Iterator[
     for one in groups[:GROUPS_SHOWN] if len(groups) > 1 else ():
         unknown = UNKNOWN if is_asked else NOT_ASKED
         share = unknown if one.share is None else f"{int(100 * one.share)} %"
-        counts = f"{one.in_flight} in flight, {one.waiting} waiting, {one.ended} done"
+        counts = f"{one.in_flight} in flight, {one.waiting} waiting, {one.ended} ended"
         reason = "" if one.reason is None else f", {_words(one.reason, LONGEST_REASON)}"
         yield f"  by {one.route}{reason}: {share}, {counts}"
 

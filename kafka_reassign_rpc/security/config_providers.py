@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.properties import parse_properties
+from kafka_reassign_rpc.security.properties import BadSetting, parse_properties
 from kafka_reassign_rpc.security.tls.java_patterns import java_pattern
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_key, told_name, told_path

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import files_of_providers, is_of_providers, without_variables
 from kafka_reassign_rpc.security.login import jaas
-from kafka_reassign_rpc.support.file_rights import readers_of
+from kafka_reassign_rpc.security.properties import BadSetting
+from kafka_reassign_rpc.support.files import readers_of
 
 _SECRET = re.compile(r"(?:^|\.)(?:password|secret|secret\.key|master\.key|keystore\.key|jaas\.config)$", re.IGNORECASE)
 _JAAS = "jaas.config"

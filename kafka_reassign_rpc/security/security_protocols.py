@@ -1,7 +1,7 @@
 """Security protocols by Kafka's names, and which one a listener speaks."""
 
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.secrecy import told
 
 PROTOCOL_MAP = "listener.security.protocol.map"

@@ -2,8 +2,7 @@
 
 server.py               a server from its first bind to its last answer; how long it drains (`close`)
 listener.py             where to listen, and how to stop listening without losing a connection; how many come in at a
-                        turn (ACCEPTED_IN_A_TURN)
-listener_security.py    how a listener secures its connections
+                        turn (ACCEPTED_IN_A_TURN); how it secures its connections
 tls_handshakes.py       how many TLS handshakes run (MOST_UNDER_WAY), and which has to go
 sasl_sources.py         what SASL needs of files and issuers, kept up to date (LOOKS_EVERY_S, FETCH_S)
 server_connection.py    one connection: when to read, when to work, when to write
@@ -13,14 +12,13 @@ flow_control.py         whether a connection is read, and what it holds of the s
 answer_writer.py        answers to the transport, piece by piece
 connection_guard.py     frames of a connection that go to its authenticator
 open_connections.py     all open connections of a server: who may come in, who has to go, and what the log says of them
-                        (LOGGED)
-connection_counts.py    how many connections there are, in all and from one address, against their limits
-request_budgets.py      places, bytes and tasks that the requests of all connections share
+                        (LOGGED); how many there are, in all and from one address, against their limits; which one
+                        closes to make room for another
+request_budgets.py      places, bytes and tasks that the requests of all connections share; how many large requests are
+                        in work at the same time (LARGE_BYTES_IN_WORK, …)
 connection_times.py     which connections are out of time
-eviction_order.py       which connection closes to make room for another (pure)
-file_descriptors.py     how many connections the process can open (MOST_CONNECTIONS; KEPT for other files)
-core_dumps.py           none is left where the process crashes: it would hold keys
-large_work.py           room for large requests: how many are in work at the same time (LARGE_BYTES_IN_WORK, …)
+process_limits.py       how many connections the process can open (MOST_CONNECTIONS; KEPT for other files); no core
+                        dumps, which would hold keys
 server_limits.py        the limits on frames, requests and connections, by Kafka's names, with their defaults
 request_throttle.py     how long a client is muted for what its requests cost, which never are (EXEMPT); how
                          often its quota is looked up
@@ -28,9 +26,7 @@ request_throttle.py     how long a client is muted for what its requests cost, w
 request_service.py      what answers the requests (`api.dispatch.Dispatcher`)
 server_stats.py         counters for metrics
 http_server.py          the pages for metrics and health, and the limits on their connections (MAX_CONNECTIONS, LIVES_S,
-                        …)
-http_security.py        who may read these pages
-event_loop.py           uvloop or asyncio
-interpreter_tuning.py   garbage collection and thread switching (SWITCH_S, COLLECT_EVERY_S), so that they do not hold up
-                        the event loop
+                        …); who may read them
+interpreter_tuning.py   uvloop or asyncio; garbage collection and thread switching (SWITCH_S, COLLECT_EVERY_S), so that
+                        they do not hold up the event loop
 """

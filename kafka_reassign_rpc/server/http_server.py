@@ -1,4 +1,4 @@
-"""A few pages over HTTP or HTTPS, for monitoring: small answers from memory (`http_security` says to whom).
+"""A few pages over HTTP or HTTPS, for monitoring: small answers from memory.
 
 A stream of server-sent events ends with the life of its connection, and browsers come back. A client that does not read
 is disconnected after `READS_S`.
@@ -6,24 +6,99 @@ is disconnected after `READS_S`.
 Against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, few connections with a short life. A
 newcomer beyond the number takes the place of another (`makes_room`), so that neither slow clients nor wrong passwords
 keep others out. No answer shows versions, or the parser's words.
+
+Who may read them: TLS, users with passwords (HTTP Basic, RFC 7617), and the names of this server. A foreign web page
+can point the name of its own server at this one (DNS rebinding), and read our answers in its visitor's browser; `Host`
+then names that other server. So without a login the server answers only to an IP address, to localhost, and to names
+that the operator has given.
 """
 
 import asyncio
+import base64
+import binascii
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
+import msgspec
 from aiohttp import web
 
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
-from kafka_reassign_rpc.server.http_security import HandshakeDoor, HttpSecurity, credentials
-from kafka_reassign_rpc.server.listener import Listening, listen
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.server.listener import Listening, OpenDoor, listen
+from kafka_reassign_rpc.server.sasl_sources import UsersFile
+from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.cluster_name import CLUSTER
 from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.host_port import is_address
+
+LOCALHOST = "localhost"
+
+
+class Passwords(Protocol):
+    async def verify(self, user: str, password: str, address: str) -> bool:
+        """Raises SaslAuthenticationError if the password cannot be checked now."""
+        ...
+
+
+class HttpSecurity(msgspec.Struct, frozen=True):
+    """Without `tls` pages go over plain HTTP; without `users` everybody who can connect may read. `users_file` is where
+    the users come from; with `certificates` only clients with one can connect; `host_names` are in lower case."""
+
+    tls: ReloadedContext | None = None
+    users: Passwords | None = None
+    users_file: UsersFile | None = None
+    certificates: bool = False
+    host_names: frozenset[str] = frozenset()
+
+    @property
+    def authenticates(self) -> bool:
+        return self.users is not None or self.certificates
+
+    def answers_for(self, hosts: Iterable[str]) -> bool:
+        """Whether all `Host` headers of a request name this server. No browser sends a request without one."""
+        return self.authenticates or all(
+            is_address(name) or name == LOCALHOST or name in self.host_names for name in map(_name_of, hosts)
+        )
+
+
+def _name_of(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].removesuffix(".").lower()
+
+
+def credentials(header: str) -> tuple[str, str] | None:
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(token.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (user, password) if colon else None
+
+
+class HandshakeDoor(OpenDoor):
+    """Lets everybody in, up to so many TLS handshakes: then the oldest of the address with the most makes room."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way: dict[Handshake, None] = {}
+
+    def shakes_hands(self, handshake: Handshake) -> None:
+        self._under_way[handshake] = None
+        handshake.when_over(lambda: self._under_way.pop(handshake, None))
+        if len(self._under_way) > self._most:
+            of_each = Counter(one.host for one in self._under_way)
+            leaves = max(self._under_way, key=lambda one: of_each[one.host])
+            del self._under_way[leaves]
+            leaves.abort()
+
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +111,8 @@ ASKS_S = 1.0
 """Until then nobody counts as silent: a TLS handshake and a request take that long on a busy machine."""
 READS_S = 10.0
 """A client takes the next part of a stream within this time."""
+ENDS_S = 1.0
+"""So long a server that closes waits for the answers under way, then for clients that do not end their connections."""
 BUFFERED = 65_536
 """Bytes of a stream that wait for a client, beside the system's buffer."""
 MAX_LINE = 4096
@@ -180,7 +257,17 @@ class HttpServer:
         if self._listening is None:
             return
         await self._listening.close()
-        await self._web.shutdown(1.0)
+        left = [(one, one.transport) for one in cast("list[_Connection]", self._web.connections)]
+        for connection, _ in left:
+            connection.leave()
+        await self._web.shutdown(ENDS_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDS_S):
+                for connection, _ in left:
+                    await connection.lost.wait()
+        for _, transport in left:  # whoever reads no answer, or does not end TLS, would keep its connection
+            if transport is not None:
+                transport.abort()
         self._listening = None
 
     def _accept(self) -> asyncio.Protocol:
@@ -237,7 +324,12 @@ class _Connection(web.RequestHandler):
     is_user = False
     host = ""
     since = 0.0
+    _is_stream = False
     _end: asyncio.TimerHandle | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -248,18 +340,27 @@ class _Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self.lost.set()
         if self._end is not None:
             self._end.cancel()
 
     def asks(self) -> None:
+        self._is_stream = False
         if not self.has_asked:
             self.has_asked = True
             self._live_for(LIVES_S)
 
     def streams(self) -> None:
+        self._is_stream = True
         self._live_for(LIVES_S)
         if self.transport is not None:
             self.transport.set_write_buffer_limits(high=BUFFERED)
+
+    def leave(self) -> None:
+        """The server closes: whoever waits for no answer, or follows a stream, is not waited for."""
+        if self._is_stream and self._task_handler is not None:
+            self._task_handler.cancel()
+        self.close()
 
     def cut_off(self) -> None:
         if self.transport is not None:

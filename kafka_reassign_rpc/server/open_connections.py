@@ -1,19 +1,23 @@
-"""Who may come in, who closes to make room or for a limit, and what all connections share."""
+"""Who may come in, who closes to make room or for a limit, and what all connections share.
+
+Which connection closes to make room for another. Pure: the caller passes the connections in.
+
+Kafka closes the one that has been idle longest (Selector.lowestPriorityChannel), and only for newcomers on the
+inter-broker listener. Here every listener may have brokers, and a connection that never sent a request closes first:
+that costs its client nothing, and a broker or a tool sends its first request as soon as it is connected.
+"""
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from kafka_reassign_rpc.core.quotas.connection_quotas import ConnectionQuotas
+from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED, ConnectionQuotas, RequestQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
-from kafka_reassign_rpc.server import connection_times, file_descriptors
-from kafka_reassign_rpc.server.connection_counts import AddressRates, ConnectionCounts
+from kafka_reassign_rpc.server import connection_times, process_limits
 from kafka_reassign_rpc.server.connection_times import ConnectionTimes, StepsUnderWay, Timed, Watched, slowest
-from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.request_budgets import RequestBudgets
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import ServerLimits
@@ -21,6 +25,129 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit
 from kafka_reassign_rpc.support.counted import counted
+
+MOST_LOOKS = 64
+"""One search checks at most so many connections."""
+
+
+class Evictable(Hashable, Protocol):
+    """last_active   seconds, by a monotonic clock
+    idle          whether no request of it is in work
+    """
+
+    last_active: float
+
+    @property
+    def idle(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Evictable)
+
+
+class EvictionOrder(Generic[C]):
+    """First those without a request, the oldest first; then the others, the longest idle first. One with a request in
+    work never closes.
+
+    A request costs nothing here: one that was active since its last check goes to the end when its turn comes.
+    """
+
+    def __init__(self) -> None:
+        self._silent: OrderedDict[C, str] = OrderedDict()
+        self._silent_of: dict[str, OrderedDict[C, None]] = {}
+        self._others: OrderedDict[C, float] = OrderedDict()
+        """With `last_active` as of the last check."""
+
+    def add(self, connection: C, host: str) -> None:
+        self._silent[connection] = host
+        self._silent_of.setdefault(host, OrderedDict())[connection] = None
+
+    def has_sent(self, connection: C) -> None:
+        if self._leave_silent(connection):
+            self._others[connection] = connection.last_active
+
+    def discard(self, connection: C) -> None:
+        if not self._leave_silent(connection):
+            self._others.pop(connection, None)
+
+    def first_silent(self, host: str) -> C | None:
+        return next(iter(self._silent_of.get(host, ())), None)
+
+    def first(self) -> C | None:
+        for silent in self._silent:
+            return silent
+        found: C | None = None
+        for _ in range(min(MOST_LOOKS, len(self._others))):
+            connection, known = next(iter(self._others.items()))
+            if connection.idle and connection.last_active <= known:
+                return connection if found is None or known <= found.last_active else found
+            self._others[connection] = connection.last_active
+            self._others.move_to_end(connection)
+            if connection.idle and (found is None or connection.last_active < found.last_active):
+                found = connection
+        return found
+
+    def _leave_silent(self, connection: C) -> bool:
+        host = self._silent.pop(connection, None)
+        if host is None:
+            return False
+        of_host = self._silent_of[host]
+        del of_host[connection]
+        if not of_host:
+            del self._silent_of[host]
+        return True
+
+
+class AddressRates:
+    """At most one second's worth of connections at once."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, tuple[float, float]] = {}
+        """By address: the time of its last connection, and its share used then."""
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def admits(self, host: str, now: float, per_second: int) -> bool:
+        if per_second >= UNLIMITED:
+            return True
+        before, used = self._used.get(host, (now, 0.0))
+        used = min(per_second, max(0.0, used - (now - before) * per_second))
+        admitted = used + 1 <= per_second
+        self._used[host] = now, used + admitted
+        return admitted
+
+    def forget(self, now: float) -> None:
+        """Whose last connection is a second ago has its whole share again."""
+        self._used = {host: use for host, use in self._used.items() if use[0] > now - 1.0}
+
+
+class ConnectionCounts:
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._by_host: Counter[str] = Counter()
+        self.total = 0
+
+    @property
+    def over(self) -> str | None:
+        most = self._limits.max_connections
+        return f"max.connections={most} reached" if self.total >= most else None
+
+    def over_of(self, host: str) -> str | None:
+        most = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
+        if self._by_host[host] < most:
+            return None
+        return f"{counted(most, 'connection')} from {host} reached (max.connections.per.ip)"
+
+    def add(self, host: str) -> None:
+        self.total += 1
+        self._by_host[host] += 1
+
+    def remove(self, host: str) -> None:
+        self.total -= 1
+        self._by_host[host] -= 1
+        if not self._by_host[host]:
+            del self._by_host[host]
+
 
 log = logging.getLogger(__name__)
 
@@ -290,7 +417,7 @@ class OpenConnections:
                 self._close("connections_slow_closed", connection, why)
 
     def _free_descriptors(self) -> None:
-        for _ in range(min(file_descriptors.missing(), CLOSED_AT_A_TICK)):
+        for _ in range(min(process_limits.missing_descriptors(), CLOSED_AT_A_TICK)):
             found = self._order.first()
             if found is None:
                 break

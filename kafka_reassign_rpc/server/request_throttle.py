@@ -6,25 +6,21 @@ on the event loop: decoding, handler, encoding. What the controller does later, 
 does it in Kafka.
 """
 
-from functools import cache
-
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas, RequestUse
+from kafka_reassign_rpc.core.quotas.connection_quotas import RequestQuotas, RequestUse
 from kafka_reassign_rpc.protocol.frame_codec import Body, RequestHeader
-from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
+from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.protocol.throttle_time import FIELD, SIZE, begins_with_throttle, throttle_ms
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 EXEMPT = frozenset({ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALTER_PARTITION, ApiKey.ENVELOPE})
 """Requests of brokers that wait for no quota (sendResponseExemptThrottle), unless they were denied. The client whose
 request a broker forwards waits there."""
-FIELD = "throttle_time_ms"
 NS_PER_MS = 1_000_000
 KNOWN_MS = 100
 """How long a connection remembers which quota holds for its client, unless one changes."""
-_SIZE = 4
-_NO_WAIT = bytes(_SIZE)
 
 
 class RequestThrottle:
@@ -44,23 +40,23 @@ class RequestThrottle:
         return self._table.empty
 
     def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ns: int) -> tuple[Body, int]:
-        wanted = _asked(header, body)
+        wanted = throttle_ms(header.api_key, header.api_version, body)
         if header.api_key in EXEMPT and _is_exempt(body):
             return body, wanted
-        throttle_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
-        if throttle_ms <= wanted:
+        waits_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
+        if waits_ms <= wanted:
             return body, wanted
-        return _with_throttle(header, body, throttle_ms), throttle_ms
+        return _with_throttle(header, body, waits_ms), waits_ms
 
     def spent(
         self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int, refusal: ApiMessage | None = None
     ) -> int:
         """For a request that was not served or wants no answer: none is free because it is refused. Returns how long
         its client waits, in ms, which its `refusal` says."""
-        throttle_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
-        if refusal is not None and throttle_ms > 0:
-            _with_throttle(header, refusal, throttle_ms)
-        return throttle_ms
+        waits_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
+        if refusal is not None and waits_ms > 0:
+            _with_throttle(header, refusal, waits_ms)
+        return waits_ms
 
     def sent(self, header: RequestHeader, busy_ns: int, now_ns: int) -> None:
         """The bytes of the last `answer` were made in `busy_ns`. (Those to exempt requests are small.)"""
@@ -88,32 +84,15 @@ def _is_exempt(body: Body) -> bool:
     return getattr(body, "error_code", 0) != ClusterAuthorizationFailed.code
 
 
-def _asked(header: RequestHeader, body: Body) -> int:
-    if isinstance(body, ApiMessage):
-        return int(getattr(body, FIELD, 0))
-    first = (body[0] if isinstance(body, list) else body)[:_SIZE]
-    if first == _NO_WAIT or not begins_with_throttle(header.api_key, header.api_version):
-        return 0
-    return int.from_bytes(first, "big", signed=True)
-
-
-def _with_throttle(header: RequestHeader, body: Body, throttle_ms: int) -> Body:
+def _with_throttle(header: RequestHeader, body: Body, waits_ms: int) -> Body:
     """Versions without the field say nothing; the connection is muted all the same."""
     if isinstance(body, ApiMessage):
         if hasattr(body, FIELD):
-            setattr(body, FIELD, throttle_ms)
+            setattr(body, FIELD, waits_ms)
         return body
     if not begins_with_throttle(header.api_key, header.api_version):
         return body
-    first = throttle_ms.to_bytes(_SIZE, "big")
+    first = waits_ms.to_bytes(SIZE, "big")
     if isinstance(body, bytes):
-        return first + body[_SIZE:]
-    return [first + body[0][_SIZE:], *body[1:]]
-
-
-@cache
-def begins_with_throttle(key: int, version: int) -> bool:
-    """In ApiVersions and a few others the field stands elsewhere, but these are messages. A large answer to Produce
-    does not say how long its client waits."""
-    fields = RESPONSES[key]._struct.fields
-    return next((name for name, field in fields.items() if field.for_version_q(version)), "") == FIELD
+        return first + body[SIZE:]
+    return [first + body[0][SIZE:], *body[1:]]

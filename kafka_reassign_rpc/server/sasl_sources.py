@@ -18,9 +18,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from kafka_reassign_rpc.security.authenticator import MakeAuthenticator
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.sasl import scram
-from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.security.sasl.hashed_users import MOST_BYTES, HashedUsers, parse_users
 from kafka_reassign_rpc.security.sasl.kerberos import GssapiSaslServer, KerberosIdentity
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.security.sasl.oauthbearer import LEAST_RSA_BITS, OAuthBe
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer, UsersOf
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
+from kafka_reassign_rpc.security.sasl.scram import CredentialCache
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.files import Stamp, read_bounded, stamp
 from kafka_reassign_rpc.support.secrecy import told_path

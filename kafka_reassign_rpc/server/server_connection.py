@@ -6,7 +6,7 @@ The answers of sync handlers to all frames of one `data_received` go out in one 
 a piece of `MUCH_BYTES` the connection reads on in the next turn: libuv reads up to 8 MiB in a row from a fast client.
 
 Steps of authentication take no place among queued.max.requests. Until it is over, the connection counts as silent, so
-`slow.client.timeout.ms` bounds all of it. A large frame waits for room (`large_work`), and is decoded and freed in
+`slow.client.timeout.ms` bounds all of it. A large frame waits for room (`request_budgets`), and is decoded and freed in
 slices. Unread answers count as held bytes, like a frame without an answer.
 """
 

@@ -1,7 +1,7 @@
 """The limits of a server on frames, requests and connections, by Kafka's names.
 
 `protocol.served_connection` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
-`open_connections` the rest, with `connection_counts` and `connection_times`.
+`open_connections` the rest, with `connection_times`.
 """
 
 from collections.abc import Mapping

@@ -1,12 +1,11 @@
 """The status page of a server, and its API: the status document (`core.status`), as JSON and as one page for people.
 
-    figure_keeper   notes figures for plots (core.reassignment.figure_history keeps them)
-    status_keeper   keeps the last status in which the moves were known
+    keepers         note figures for plots (core.reassignment.move_sums keeps them), and the last status in which
+                    the moves were known
     events          the newest events of all servers (KEPT)
-    paced_views     limits how often costly values are computed, to a small share of a core (SHARE)
     requests        the parameters of a request, within their limits, and how many moves and events an answer of the
                     API has (MOVES, EVENTS)
-    status_api      the paths under /api/v1
+    status_api      the paths under /api/v1; costly values are computed seldom, in a small share of a core (SHARE)
     status_stream   server-sent events: what has changed, for all viewers at once; how often, for how many (EVERY_S,
                     MOST_VIEWERS)
     page            the page itself and its files; the list of several clusters

@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from kafka_reassign_rpc.core.events.event_lines import Event, LogClock, read_line
-from kafka_reassign_rpc.core.events.listed_events import are_one_line, as_one, is_about
+from kafka_reassign_rpc.core.events.event_lines import Event, LogClock, are_one_line, as_one, is_about, read_line
 from kafka_reassign_rpc.core.status.documents import Events, SilentServer
 from kafka_reassign_rpc.status_page.requests import EventsRequest
 from kafka_reassign_rpc.support.error_text import error_text

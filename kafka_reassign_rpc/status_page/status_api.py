@@ -1,26 +1,27 @@
-"""The paths of the status page and its API. Each answers from memory, within bounds, and changes nothing."""
+"""The paths of the status page and its API. Each answers from memory, within bounds, and changes nothing.
+
+Costly values are computed for all viewers at once, and only as often as `SHARE` of a core allows.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Hashable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from kafka_reassign_rpc.core.reassignment.figure_history import SPANS
+from kafka_reassign_rpc.core.reassignment.move_sums import SPANS
 from kafka_reassign_rpc.core.status import brokers, departures, moves, partitions
 from kafka_reassign_rpc.core.status.brokers import ReplicaCounts
 from kafka_reassign_rpc.core.status.documents import History, Problem, Status
-from kafka_reassign_rpc.core.status.last_status import with_last
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection
 from kafka_reassign_rpc.core.status.partitions import Found, PartitionFilter
 from kafka_reassign_rpc.core.status.problems import reason_of
-from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.summary import status_of, with_last
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.server.http_server import HttpPage, Page, QueryPage, StreamPage
 from kafka_reassign_rpc.status_page.events import EventFeed, Readers
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.paced_views import PacedViews
+from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.page import assets, page
 from kafka_reassign_rpc.status_page.requests import (
     PARAMETERS,
@@ -37,6 +38,90 @@ from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+Steps = Generator[None, None, V]
+"""Work in steps that ends with a value."""
+
+SHARE = 0.01
+MOST_KEPT = 8
+"""Values of one kind that are kept, for different filters."""
+
+
+class Kept(NamedTuple, Generic[V]):
+    """`at`: when it was made, on the event loop's clock; `cost_s`: what that took."""
+
+    value: V
+    at: float
+    cost_s: float
+
+
+class PacedViews(Generic[K, V]):
+    """make  steps that end with the value of a key
+    free  frees a value that is not needed any longer, in steps
+    """
+
+    def __init__(
+        self,
+        make: Callable[[K], Generator[None, None, V]],
+        free: Callable[[V], Generator[None, None, None]] | None = None,
+    ) -> None:
+        self._make = make
+        self._free = free
+        self._kept: dict[K, Kept[V]] = {}
+        self._turn = asyncio.Lock()
+
+    async def get(self, key: K) -> Kept[V]:
+        """Values are made one at a time. Use the value before the next `await`: then another may
+        have taken its place, and it is freed."""
+        kept = self._fresh(key)
+        if kept is not None:
+            return kept
+        async with self._turn:
+            kept = self._fresh(key)
+            if kept is not None:
+                return kept
+            clock = _Clock()
+            value = await in_turns(clock.timed(self._make(key)))
+            former = self._kept.pop(key, None)
+            if former is None and len(self._kept) >= MOST_KEPT:
+                former = self._kept.pop(next(iter(self._kept)))
+            found = self._kept[key] = Kept(value, asyncio.get_running_loop().time(), clock.seconds)
+            if former is not None and self._free is not None:
+                await in_turns(self._free(former.value))
+            return found
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def _fresh(self, key: K) -> Kept[V] | None:
+        """The costs of all keys together count."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        pause = sum(one.cost_s for one in self._kept.values()) / SHARE
+        return kept if asyncio.get_running_loop().time() - kept.at < pause else None
+
+
+class _Clock:
+    """Measures the steps of a generator, and not what runs between them."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, steps: Steps[V]) -> Steps[V]:
+        while True:
+            since = time.perf_counter()
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            finally:
+                self.seconds += time.perf_counter() - since
+            yield
+
+
 API = "/api/v1/"
 HIDDEN = (
     "without authentication only counts are shown: give metrics.listener users or client certificates, or set"
@@ -46,7 +131,6 @@ HIDDEN = (
 
 F = TypeVar("F", bound=Hashable)
 F_co = TypeVar("F_co", covariant=True)
-V = TypeVar("V")
 
 
 class _Asked(Protocol[F_co]):
@@ -92,16 +176,21 @@ class StatusApi:
         self._stream = StatusStream(self.status)
         self._cluster: object = None
 
+        self._documents: Mapping[str, Callable[[Given], Awaitable[HttpPage]]] = {
+            "moves": self._moves_document,
+            "brokers": self._brokers_document,
+            "partitions": self._partitions_document,
+            "departure": self._departure_document,
+        }
+        """Those with names: pages show them in full or not at all."""
+
     @property
     def pages(self) -> Mapping[str, Page]:
         """Reads the files of the page: before the server serves anybody."""
         api: dict[str, Page] = {
             "status": QueryPage(self._status_page),
-            "stream": StreamPage(self._watch),
-            "moves": QueryPage(self._moves_page),
-            "brokers": QueryPage(self._brokers_page),
-            "partitions": QueryPage(self._partitions_page),
-            "departure": QueryPage(self._departure_page),
+            "stream": StreamPage(self._stream.watch),
+            **{name: QueryPage(document if self._full else _hidden) for name, document in self._documents.items()},
             "events": QueryPage(self._events_page),
             "history": QueryPage(self._history_page),
         }
@@ -113,14 +202,7 @@ class StatusApi:
 
     async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
         """HTTP's status code and JSON; in full, whatever the page shows."""
-        answers: dict[str, Callable[[Given], Awaitable[HttpPage]]] = {
-            "status": self._status_document,
-            "moves": self._moves_document,
-            "brokers": self._brokers_document,
-            "partitions": self._partitions_document,
-            "departure": self._departure_document,
-            "history": self._history_page,
-        }
+        answers = {"status": self._status_document, "history": self._history_page, **self._documents}
         page = await answers[name](given)
         return page.status, page.body
 
@@ -139,23 +221,14 @@ class StatusApi:
 
     # ------------------------------------------------------------------------------------------------ answers
 
-    def _watch(self) -> AsyncIterator[bytes] | None:
-        return self._stream.watch()
-
     async def _status_page(self, query: str) -> HttpPage:
         return _problem_of(query) or _document(self.status())
 
     async def _status_document(self, query: Given) -> HttpPage:
         return _problem_of(query) or _document(self._status_now(full=True))
 
-    async def _moves_page(self, query: str) -> HttpPage:
-        return await self._moves_document(query) if self._full else _problem(403, HIDDEN)
-
     async def _moves_document(self, query: Given) -> HttpPage:
         return await self._page_of(MovesRequest, query, self._selections, moves.page_of)
-
-    async def _partitions_page(self, query: str) -> HttpPage:
-        return await self._partitions_document(query) if self._full else _problem(403, HIDDEN)
 
     async def _partitions_document(self, query: Given) -> HttpPage:
         return await self._page_of(PartitionsRequest, query, self._found, partitions.partitions_of)
@@ -180,9 +253,6 @@ class StatusApi:
         at = now_ms()
         listed_at = at - _age_ms(kept.at)
         return _document(page(term, kept.value, offset=asked.offset, limit=asked.limit, at=at, listed_at=listed_at))
-
-    async def _brokers_page(self, query: str) -> HttpPage:
-        return await self._brokers_document(query) if self._full else _problem(403, HIDDEN)
 
     async def _brokers_document(self, query: Given) -> HttpPage:
         if (problem := _problem_of(query)) is not None:
@@ -212,9 +282,6 @@ class StatusApi:
         )
         answers = departures.Answers(term, may_go.value) if term.knows_configs else None
         return _document(await in_turns(brokers.with_departures(await in_turns(made), answers)))
-
-    async def _departure_page(self, query: str) -> HttpPage:
-        return await self._departure_document(query) if self._full else _problem(403, HIDDEN)
 
     async def _departure_document(self, query: Given) -> HttpPage:
         try:
@@ -296,6 +363,10 @@ class StatusApi:
         if term is not None:
             yield from brokers.count_replicas(term.cluster, counts)
         return counts
+
+
+async def _hidden(_: Given) -> HttpPage:
+    return _problem(403, HIDDEN)
 
 
 def _problem_of(query: Given) -> HttpPage | None:

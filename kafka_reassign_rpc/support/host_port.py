@@ -3,6 +3,8 @@
 All commands and settings read addresses this way, except `zookeeper.connect`, which is read as ZooKeeper's client does.
 """
 
+import asyncio
+import logging
 import re
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -35,7 +37,8 @@ class BadAddress(ValueError):
     """The words are those of Kafka's clients, for bootstrap.servers."""
 
     def __init__(self, what: str, text: str) -> None:
-        super().__init__(f"Invalid {what} in bootstrap.servers: {text if _SHOWN.fullmatch(text) else HIDDEN}")
+        shown = text if _SHOWN.fullmatch(text) else HIDDEN
+        super().__init__(f"Invalid {what} in bootstrap.servers: {shown} (expected HOST:PORT)")
 
 
 def host_port(text: str) -> Address:
@@ -79,3 +82,32 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+_PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
+
+
+def page_of_server(text: str) -> str | None:
+    """None: it is not the address of a server's page, and nothing else."""
+    return text if _PAGE.fullmatch(text) else None
+
+
+log = logging.getLogger(__name__)
+
+RESOLVE_S = 2.0
+"""How long host names that are read together may take to resolve."""
+
+
+async def resolved(host: str) -> str | None:
+    """Of a name that is not known, None."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        async with asyncio.timeout(RESOLVE_S):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+        return str(found[0][4][0])
+    except (OSError, UnicodeError) as error:  # a timeout is an OSError
+        log.warning("the quota of IP %r has no effect: the name is not known: %s", host[:200], error)
+        return None

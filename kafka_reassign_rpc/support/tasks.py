@@ -1,7 +1,9 @@
-"""Background tasks and their end."""
+"""Background tasks and their end; and a message while something takes long."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -32,3 +34,15 @@ class Background:
     async def close(self) -> None:
         """Raises the error with which one failed before."""
         await end(*self._tasks)
+
+
+@contextmanager
+def word_if_slow(say: Callable[[str], None], text: str, seconds: float = 3.0) -> Iterator[None]:
+    """Calls `say(text)` once, on a thread, if the block takes longer."""
+    timer = threading.Timer(seconds, say, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

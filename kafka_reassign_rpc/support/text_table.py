@@ -1,4 +1,6 @@
-"""Tables as plain text, by rich."""
+"""Tables as plain text, and text wrapped at the columns of a terminal, by rich: wide characters, such as Chinese ones,
+take two, combining ones none.
+"""
 
 from collections.abc import Sequence
 from io import StringIO
@@ -37,3 +39,31 @@ def table(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
 def columns_of(stream: TextIO) -> int | None:
     """The width of a terminal; None of anything else."""
     return get_terminal_size().columns if stream.isatty() else None
+
+
+def wrapped(text: str, width: int, *, first: str = "", following: str = "", breaks: bool = False) -> list[str]:
+    """`first`, `following`: indents. A word that no line has room for makes a longer line, or with `breaks` continues
+    in the next.
+    """
+    lines: list[str] = []
+    line, blank = first, ""
+    for word in text.split():
+        if cell_len(line + blank + word) <= width:
+            line += blank + word
+        elif breaks and cell_len(following + word) > width:
+            room = width - cell_len(line)
+            for character in blank + word:
+                if (taken := cell_len(character)) > room:
+                    lines.append(line.rstrip())
+                    line, room = following, width - cell_len(following)
+                    if character == blank:
+                        continue
+                line += character
+                room -= taken
+        else:
+            if blank:
+                lines.append(line)
+                line = following
+            line += word
+        blank = " "
+    return [*lines, line]

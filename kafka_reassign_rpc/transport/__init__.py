@@ -2,7 +2,7 @@
 
 rpc_client            one connection (CONNECT_TIMEOUT_S)
 login                 the login on it
-broker_links          which listener of a broker, over TLS or not, as whom
-broker_link_settings  the same by the settings of brokers
+broker_links          which listener of a broker, over TLS or not, as whom; the same by the settings of brokers
 broker_configs        a broker's answer about its configs
+broker_metadata       a broker's answer about topics
 """

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
-from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
+from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, failure, next_token
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 

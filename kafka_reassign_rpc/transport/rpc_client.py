@@ -6,11 +6,13 @@ import ssl
 import struct
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast, overload
 
 from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES, ClientConnection
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor
+from kafka_reassign_rpc.protocol.throttle_time import throttle_ms
 from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.support.bounded_text import shown
 
@@ -34,15 +36,22 @@ class SendingForbidden(Exception):
     """By `MaySend`. Nothing was sent, and the connection goes on."""
 
 
+class Muted(TimeoutError):
+    """The other side has asked for more time without a request than an answer may take. Nothing was sent, and the
+    connection goes on."""
+
+
 class _Waiting(NamedTuple):
     """The timer closes the connection if no answer comes, whether its caller waits or not."""
 
+    key: int
+    version: int
     answer: asyncio.Future[Any]
     timer: asyncio.TimerHandle
 
 
 class RpcClient(asyncio.Protocol):
-    """It closes itself after the first error, and then refuses every call.
+    """It closes itself after the first error (but Muted), and then refuses every call.
 
     timeout_s         for an answer. Answers come in order, so requests behind a lost one wait too
     max_in_flight     requests sent ahead of their answers; further calls wait for their turn
@@ -59,10 +68,13 @@ class RpcClient(asyncio.Protocol):
         self._waiting: deque[_Waiting] = deque()
         self._turns = asyncio.Semaphore(max_in_flight)
         self._error: Exception | None = None
+        self._ended = asyncio.Event()
         self._versions: dict[int, tuple[int, int]] | None = None
         self._login: Callable[[], Awaitable[None]] | None = None
         self._login_due = float("inf")
         self._logging_in = asyncio.Lock()
+        self._muted_until = float("-inf")
+        """As answers have said (throttle_time_ms), by the clock of the event loop."""
         self.last_used = self._loop.time()
         """When the last request was sent, by the clock of the event loop."""
         self.heard_at = float("-inf")
@@ -108,6 +120,11 @@ class RpcClient(asyncio.Protocol):
         if not self._waiting:
             return 0.0
         return self._loop.time() - max(self._waiting[0].timer.when() - self._timeout_s, self.heard_at)
+
+    @property
+    def muted_s(self) -> float:
+        """For so many seconds no request is sent, as answers have said."""
+        return max(0.0, self._muted_until - self._loop.time())
 
     @property
     def certificate(self) -> bytes | None:
@@ -173,19 +190,32 @@ class RpcClient(asyncio.Protocol):
     ) -> Any:
         """With `raw`, returns the bytes of the answer's body. `body` is a message of that class, or its bytes.
 
-        Raises OSError, TimeoutError, EOFError or RemoteProtocolError, and SendingForbidden. A cancelled call may have
-        sent its request; the connection goes on, and drops the answer.
+        Waits first for as long as an earlier answer has said. Raises OSError, TimeoutError (Muted is one), EOFError or
+        RemoteProtocolError, and SendingForbidden. A cancelled call may have sent its request; the connection goes on,
+        and drops the answer.
         """
         async with self._turns:
             if self._login is not None:
                 await self._log_in_again(self._login)
+            await self._wait_as_told()
             if may_send is not None and not may_send():
                 raise SendingForbidden
             return await self.call_out_of_turn(request_class, body, version, raw=raw)
 
+    async def _wait_as_told(self) -> None:
+        """A quota is exceeded: meanwhile the broker does not read what comes (KIP-219)."""
+        while (wait_s := self.muted_s) > 0 and self._error is None:
+            if wait_s > self._timeout_s:
+                raise Muted(f"it has asked for {wait_s:g} s without a request (throttle_time_ms)")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._ended.wait()
+                raise EOFError("the connection was closed")
+
     async def _log_in_again(self, login: Callable[[], Awaitable[None]]) -> None:
         async with self._logging_in:  # nothing may come between the parts of a login
             if self._loop.time() >= self._login_due:
+                await self._wait_as_told()
                 self._login_due = float("inf")
                 try:
                     await login()
@@ -204,7 +234,8 @@ class RpcClient(asyncio.Protocol):
         request = self._connection.send(request_class, body, version, raw=raw)
         answer: asyncio.Future[Any] = self._loop.create_future()
         self.last_used = self._loop.time()
-        self._waiting.append(_Waiting(answer, self._loop.call_later(self._timeout_s, self._time_out)))
+        timer = self._loop.call_later(self._timeout_s, self._time_out)
+        self._waiting.append(_Waiting(request_class.API_KEY, version, answer, timer))
         self._transport.write(request)
         return await answer
 
@@ -220,6 +251,7 @@ class RpcClient(asyncio.Protocol):
     def _end(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
+            self._ended.set()
         while self._waiting:
             waiting = self._waiting.popleft()
             waiting.timer.cancel()
@@ -249,8 +281,21 @@ class RpcClient(asyncio.Protocol):
         for body in answers:
             waiting = self._waiting.popleft()
             waiting.timer.cancel()
+            if (wait_ms := throttle_ms(waiting.key, waiting.version, body)) > 0:
+                self._mute(wait_ms / 1000)
             if not waiting.answer.done():
                 waiting.answer.set_result(body)
+
+    def _mute(self, wait_s: float) -> None:
+        """What was sent meanwhile is read later, too (as in Kafka's InFlightRequests). Times for which no call waits
+        change nothing for these."""
+        self._muted_until = max(self._muted_until, self.heard_at + wait_s)
+        if wait_s > self._timeout_s:
+            return
+        for number, waiting in enumerate(self._waiting):
+            waiting.timer.cancel()
+            later = self._loop.call_at(waiting.timer.when() + wait_s, self._time_out)
+            self._waiting[number] = waiting._replace(timer=later)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end(EOFError("the connection was closed") if error is None else error)

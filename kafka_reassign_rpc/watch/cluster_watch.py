@@ -5,21 +5,19 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any
 
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder, RecordedEvents
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
-from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
-from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
+from kafka_reassign_rpc.controller.telemetry.server_status import NO_FIGURES, ServerStatus, figures_of
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
+from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server.http_server import Page
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.events import EventReader
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
+from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.cluster_name import CLUSTER
 from kafka_reassign_rpc.support.product_version import product_version

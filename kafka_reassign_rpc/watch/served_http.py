@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kafka_reassign_rpc.controller.telemetry.metrics import health, metrics_of_clusters, readiness
-from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page, QueryPage
+from kafka_reassign_rpc.server.http_server import HttpPage, HttpSecurity, HttpServer, Page, QueryPage
 from kafka_reassign_rpc.status_page.page import list_page
 from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.human_units import duration, size

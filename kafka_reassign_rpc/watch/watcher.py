@@ -11,22 +11,30 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, Unreachable, known_configs
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.broker_questions import NO_ANSWER, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import NoActiveController
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.polling_pace import Ask, Pace
-from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
-from kafka_reassign_rpc.client.traffic import Traffic, counted
+from kafka_reassign_rpc.client.polling_pace import Ask, Pace, Traffic, counted
+from kafka_reassign_rpc.client.stock_cluster import (
+    NEEDS_DESCRIBE,
+    ConfigAnswer,
+    Listed,
+    lacking_configs,
+    others_to_ask,
+    sampled,
+    text_of_hidden,
+    told_configs,
+)
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
+from kafka_reassign_rpc.core.state.broker import LostQuorum
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import lost_brokers
@@ -34,15 +42,12 @@ from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, Ter
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.support.forgetting import forget_others
-from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.slices import forget_others, pieces
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch import missing_sizes, seen_cluster
+from kafka_reassign_rpc.watch import seen_cluster
 from kafka_reassign_rpc.watch.move_book import MoveBook
-from kafka_reassign_rpc.watch.quorum_loss import dated
-from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
-from kafka_reassign_rpc.watch.unseen import Unseen
+from kafka_reassign_rpc.watch.seen_cluster import ThrottleReadings
 
 log = logging.getLogger(__name__)
 
@@ -96,16 +101,16 @@ class Watcher:
         self._pace = Pace()
         self._paces: dict[int, Pace] = {}
         """Of each broker's sizes."""
-        self._heard: dict[int, missing_sizes.Heard] = {}
+        self._heard: dict[int, seen_cluster.Heard] = {}
         self._sizes: dict[int, list[SampledLogDir] | None] = {}
         self._sizes_told: dict[int, ToldSizes] = {}
         """The last answer of each broker: those that are asked less often have not fallen silent."""
         self._questions = BrokerQuestions()
-        self._unseen = Unseen()
+        self._unseen = seen_cluster.Unseen()
         self._throttles = ThrottleReadings()
-        self._configs_told: dict[int, known_configs.Answer] = {}
+        self._configs_told: dict[int, ConfigAnswer] = {}
         """The last answer of each broker about itself."""
-        self._other_configs: Mapping[Resource, known_configs.Answer] = {}
+        self._other_configs: Mapping[Resource, ConfigAnswer] = {}
         self._owed: set[int] = set()
         """Brokers to ask for their configs as soon as they are free."""
         self._settles_at = float("-inf")
@@ -206,7 +211,7 @@ class Watcher:
     def _without_controller(self, found: LostQuorum) -> LostQuorum:
         cluster = self._cluster
         lost = None if cluster is None else lost_brokers(cluster, None)
-        return dated(found, self._lost_quorum, lost, self._quorum.voters, self._told_at, now_ms())
+        return seen_cluster.dated(found, self._lost_quorum, lost, self._quorum.voters, self._told_at, now_ms())
 
     def _due_in_s(self) -> float:
         now = self._now()
@@ -345,7 +350,7 @@ class Watcher:
         return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
 
     async def _look_at_sizes(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
-        wanted = await asyncio.to_thread(missing_sizes.to_ask, cluster)
+        wanted = await asyncio.to_thread(seen_cluster.to_ask, cluster)
         for broker, some in wanted.items():
             pace = self._paces.setdefault(broker, Pace())
             is_due = pace.due_in_s(Ask.SIZES, self._now(), moving=True) == 0
@@ -354,13 +359,13 @@ class Watcher:
         await self._hear(cluster)
         for broker in wanted:
             if self._questions.is_silent(broker):
-                self._heard[broker] = missing_sizes.Heard.SILENT
+                self._heard[broker] = seen_cluster.Heard.SILENT
                 self._sizes[broker], self._sizes_told[broker] = None, ToldSizes(self._now())
         for known in (self._heard, self._sizes, self._sizes_told):
             forget_others(known, wanted)
         forget_others(self._paces, cluster.brokers)  # one without moves keeps its pace until it leaves
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
-        self._unseen.put(Ask.SIZES, missing_sizes.lacking(self._heard, self._questions.heard_at))
+        self._unseen.put(Ask.SIZES, seen_cluster.lacking(self._heard, self._questions.heard_at))
         await self._sample(cluster)
 
     async def _hear(self, cluster: Cluster) -> list[Answer]:
@@ -374,7 +379,7 @@ class Watcher:
                 continue
             if not isinstance(one.found, Unreachable):
                 self._paces.setdefault(one.broker, Pace()).asked(Ask.SIZES, one.at, one.cost)
-            self._heard[one.broker] = missing_sizes.heard(one.found)
+            self._heard[one.broker] = seen_cluster.heard(one.found)
             self._sizes[one.broker] = await asyncio.to_thread(sampled, one.found)
             of = {topic: frozenset(some) for topic, some in one.of.items()}
             self._sizes_told[one.broker] = ToldSizes(one.at, of, one.began)
@@ -420,7 +425,7 @@ class Watcher:
             cost.include(answer.cost)
         for one in (what, Ask.THROTTLES):
             self._pace.asked(one, self._now(), cost)
-        hung: dict[int, known_configs.Answer] = {}
+        hung: dict[int, ConfigAnswer] = {}
         for broker in of:
             if self._questions.is_silent(broker):  # the first reason stays, so that it is logged once
                 known = self._configs_told.get(broker)
@@ -428,7 +433,7 @@ class Watcher:
         await self._put_configs(cluster, hung, now_ms())
         if what is Ask.CONFIGS:
             forget_others(self._configs_told, cluster.brokers)
-            self._unseen.put(Ask.CONFIGS, known_configs.lacking(self._configs_told, self._other_configs))
+            self._unseen.put(Ask.CONFIGS, lacking_configs(self._configs_told, self._other_configs))
 
     async def _ask_for_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> list[Answer]:
         """Asks each broker for its own configs, as soon as it is free."""
@@ -438,8 +443,8 @@ class Watcher:
             self._questions.ask(broker, Ask.CONFIGS, client.describe_broker_configs([broker]))
         return await self._hear(cluster)
 
-    async def _put_configs(self, cluster: Cluster, brokers: Mapping[int, known_configs.Answer], at: int) -> None:
-        known = await asyncio.to_thread(known_configs.told, brokers, self._other_configs)
+    async def _put_configs(self, cluster: Cluster, brokers: Mapping[int, ConfigAnswer], at: int) -> None:
+        known = await asyncio.to_thread(told_configs, brokers, self._other_configs)
         self._throttles.put(cluster, known, brokers, at)
         self._configs_told.update(brokers)
 

@@ -29,12 +29,12 @@ from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import purge_announcements
+from kafka_reassign_rpc.zookeeper.config_znodes import announced_since, numbered, purge_announcements
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
-from kafka_reassign_rpc.zookeeper.transactions import transact
+from kafka_reassign_rpc.zookeeper.transactions import transact_anew
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 RACES = 10
 """How often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
@@ -220,10 +220,14 @@ class AclStore:
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
         """Writes (compare-and-set) and announces; returns the ACLs before and after. Writes nothing if nothing changes.
-        Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and as `ZooKeeper.transact`.
+        Raises BadZnode, TooManyAcls, what ZooKeeper has answered after too many lost races, and as
+        `ZooKeeper.transact`.
         """
         path = acl_path(pattern)
-        for attempt in range(RACES + 1):
+        before = wanted = NO_ENTRIES
+
+        async def make() -> list[Op]:
+            nonlocal before, wanted
             try:
                 data, stat = await self._zk.reading(lambda: self._zk.get(path))
             except NoNode:
@@ -231,18 +235,10 @@ class AclStore:
             else:
                 before, version = await _decoded(data, path), stat.version
             wanted = change(before)
-            if wanted == before:
-                return before, wanted
-            try:
-                await transact(self._zk, [_write(path, wanted, version), announcement(pattern)])
-            except TransactionFailed as failure:
-                if isinstance(failure.error, NoNode) and version is None:
-                    await self._zk.reading(self.create_paths)
-                elif not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt == RACES:
-                    raise failure.error from failure
-            else:
-                return before, wanted
-        raise BadVersion(path)
+            return [] if wanted == before else [_write(path, wanted, version), announcement(pattern)]
+
+        await transact_anew(self._zk, make, RACES + 1)
+        return before, wanted
 
     async def changed_since(self, last: Mapping[str, int]) -> Changed:
         """By feed. Places a watch on each feed."""
@@ -250,27 +246,20 @@ class AclStore:
         patterns: dict[ResourcePattern, None] = {}
         bad: list[BadZnode] = []
         for feed, decode in _DECODERS.items():
-            numbered = await self._numbered(feed)
-            new = sorted(number for number in numbered if number > last.get(feed, -1))
-            for some in pieces([f"{feed}/{numbered[number]}" for number in new], READ_TOGETHER):
-                for path, read in zip(some, await self._zk.multi_get(some), strict=True):
-                    if read is None:
-                        bad.append(BadZnode(path, "was deleted before it was read"))
-                        continue
-                    try:
-                        patterns[decode(read[0], path)] = None
-                    except BadZnode as error:
-                        bad.append(error)
-            numbers[feed] = max(numbered, default=numbers.get(feed, -1))
+            numbers[feed], announced = await announced_since(self._zk, feed, last.get(feed, -1), watch=True)
+            for path, read in announced:
+                if read is None:
+                    bad.append(BadZnode(path, "was deleted before it was read"))
+                    continue
+                try:
+                    patterns[decode(read[0], path)] = None
+                except BadZnode as error:
+                    bad.append(error)
         return Changed(numbers, list(patterns), bad)
 
     async def last_changes(self) -> dict[str, int]:
         """By feed. Places a watch on each feed."""
-        return {feed: max(await self._numbered(feed), default=-1) for feed in _DECODERS}
-
-    async def _numbered(self, feed: str) -> dict[int, str]:
-        names = await self._zk.children(feed, watch=True, many=True)
-        return {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
+        return {feed: max(await numbered(self._zk, feed, watch=True), default=-1) for feed in _DECODERS}
 
     async def purge_changes(self, now_ms: int) -> None:
         for feed in _DECODERS:

@@ -12,22 +12,22 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.transactions import split_ops, transact
+from kafka_reassign_rpc.zookeeper.transactions import split_ops, transact_anew
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, NotEmpty, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, TransactionFailed
 
 log = logging.getLogger(__name__)
 
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 RACES = 20
-"""How often `alter` retries after another process was faster, before it raises BadVersion."""
+"""How often `alter` tries, where another process was faster, before it raises what ZooKeeper has answered."""
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Returns the wanted configs from the current ones. Pure: after a lost race it is called again."""
@@ -96,52 +96,34 @@ class ConfigStore:
         """
         entity = entity_path(entity_type, name)
         path = znode_paths.config(entity)
-        for attempt in range(RACES):
+
+        async def make() -> list[Op]:
             current, stat = await self._read(path)
             wanted = dict(change(current))
             removed = None
             if removal is not None and not wanted:
                 removed = await self._zk.reading(partial(removal, stat))
-            try:
-                await transact(
-                    self._zk, [*([written(path, wanted, stat)] if removed is None else removed), announcement(entity)]
-                )
-            except TransactionFailed as failure:
-                if isinstance(failure.error, NoNode) and stat is None:
-                    for parent in (path.rpartition("/")[0], znode_paths.CONFIG_CHANGES):
-                        await self._zk.reading(partial(self._zk.ensure_path, parent))
-                elif not isinstance(failure.error, BadVersion | NodeExists | NoNode | NotEmpty) or attempt + 1 == RACES:
-                    raise failure.error from failure
-            else:
-                return
-        raise BadVersion(path)
+            return [*([written(path, wanted, stat)] if removed is None else removed), announcement(entity)]
+
+        await transact_anew(self._zk, make, RACES)
 
     async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
-        """`last` -1: all that are still there."""
-        try:
-            names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch, many=True)
-        except NoNode:
-            return Changes(last, [], [])
+        """`last` -1: all that are still there. A watch reports the next one, or the creation of their parent, whose
+        numbers begin again."""
+        feed = znode_paths.CONFIG_CHANGES
+        since = partial(announced_since, self._zk, feed, last, watch=watch)
+        if (read := await self._zk.if_there(feed, since, watch=watch)) is None:
+            return Changes(-1, [], [])
+        newest, announced = read
         pace = Pace()
-        newest: int | None = None
-        numbered: dict[int, str] = {}
-        for name in names:
-            number = znode_paths.sequence_number(name)
-            if number is not None:
-                newest = number if newest is None else max(newest, number)
-                if number > last:
-                    numbered[number] = name
-            await pace.rest()
-        new = [f"{znode_paths.CONFIG_CHANGES}/{numbered[number]}" for number in sorted(numbered)]
-        await pace.rest()
         entities: dict[str, None] = {}
         bad: list[BadZnode] = []
-        for path, read in zip(new, await self._zk.multi_get(new), strict=True):
-            found, malformed = znode_decoder.decode_many(znode_contents.decode_config_change, [(path, read)])
+        for one in announced:
+            found, malformed = znode_decoder.decode_many(znode_contents.decode_config_change, [one])
             entities.update(dict.fromkeys(found.values()))
             bad += malformed
             await pace.rest()
-        return Changes(last if newest is None else newest, list(entities), bad)
+        return Changes(newest, list(entities), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
         await purge_announcements(self._zk, znode_paths.CONFIG_CHANGES, now_ms)
@@ -172,6 +154,30 @@ def written_or_gone(path: str, configs: Mapping[str, str], stat: Stat | None) ->
 
 def announcement(entity: str) -> Create:
     return Create(znode_paths.CONFIG_CHANGE_PREFIX, znode_contents.encode_config_change(entity), sequence=True)
+
+
+async def numbered(zk: ZooKeeper, feed: str, *, watch: bool) -> dict[int, str]:
+    """The paths of the announcements that are there, by number. Raises NoNode."""
+    pace = Pace()
+    found: dict[int, str] = {}
+    for name in await zk.children(feed, watch=watch, many=True):
+        if (number := znode_paths.sequence_number(name)) is not None:
+            found[number] = f"{feed}/{name}"
+        await pace.rest()
+    return found
+
+
+async def announced_since(
+    zk: ZooKeeper, feed: str, last: int, *, watch: bool
+) -> tuple[int, list[tuple[str, tuple[bytes, Stat] | None]]]:
+    """The number to continue from, and each announcement after `last`, in order, as it was read (None: it is gone).
+    All of them where each is before `last`: the feed was deleted and made again. Raises NoNode.
+    """
+    known = await numbered(zk, feed, watch=watch)
+    if max(known, default=last) < last:
+        last = -1
+    new = [known[number] for number in sorted(known) if number > last]
+    return max(known, default=last), list(zip(new, await zk.multi_get(new), strict=True))
 
 
 async def purge_announcements(zk: ZooKeeper, feed: str, now_ms: int, most: int | None = None) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import quote, unquote
 
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, SHAPES, USER, QuotaEntity
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_decoder, znode_paths

@@ -15,12 +15,10 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, MoveTerms
-from kafka_reassign_rpc.core.state.queue_entries import Held, StoredName, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, Held, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
-from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
 from kafka_reassign_rpc.zookeeper.transactions import MAX_STEP_BYTES
 from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS
@@ -28,6 +26,7 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import (
     MAX_INT32,
     MAX_INT64,
     BadZnode,
+    EntryProblems,
     Id,
     Undecodable,
     decode_json,
@@ -74,14 +73,6 @@ class _Entry(_Wanted):
     client: Any = None  # a broken one costs the entry nothing else
 
 
-class _Written(msgspec.Struct, omit_defaults=True, gc=False):
-    topic: str
-    partition: int
-    replicas: tuple[int, ...]
-    original_replicas: tuple[int, ...] | None = None
-    cancel_skipped: str | None = None
-
-
 class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     topic: str
     partition: int
@@ -96,6 +87,7 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     lifts: bool = False
     unapproved_since: int | None = None
     original_replicas: tuple[int, ...] | None = None
+    cancel_skipped: str | None = None
 
 
 class _Typed(msgspec.Struct):
@@ -168,7 +160,8 @@ def _check(version: int, path: str) -> None:
 def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
     """`cancel_skipped` says why a cancel has not touched an entry, for the operator who reads it."""
     partitions = [
-        _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
+        _WrittenMove(*name, entry.target, original_replicas=entry.original, cancel_skipped=entry.not_cancelled)
+        for name, entry in entries.items()
     ]
     return _json.encode({"version": VERSION, "partitions": partitions})
 

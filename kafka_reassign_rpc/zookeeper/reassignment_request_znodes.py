@@ -14,10 +14,10 @@ from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
     MAX_INT32,
     BadZnode,
+    EntryProblems,
     Id,
     JsonObject,
     Undecodable,

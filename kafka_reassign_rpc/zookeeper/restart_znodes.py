@@ -5,12 +5,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.java_values import integer, trim
 from kafka_reassign_rpc.core.restarts import table
-from kafka_reassign_rpc.core.restarts.client_values import USERS, ClientTrouble, name_trouble, value_troubles
+from kafka_reassign_rpc.core.restarts.ending_values import (
+    USERS,
+    ClientTrouble,
+    name_trouble,
+    topic_trouble,
+    value_troubles,
+)
 from kafka_reassign_rpc.core.restarts.table import Ending
-from kafka_reassign_rpc.core.restarts.topic_values import topic_trouble
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 

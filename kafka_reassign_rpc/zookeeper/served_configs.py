@@ -5,12 +5,12 @@ ZooKeeper is waited for while its session lives.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from kafka_reassign_rpc.core.events.config_news import config_changed
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.events.cluster_news import config_changed
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore

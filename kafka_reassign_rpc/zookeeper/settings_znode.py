@@ -8,26 +8,26 @@ To clients they are configs of the server that they ask, next to what Kafka's na
 the server>`). Each change is one transaction, after a check that no controller was elected meanwhile.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import RACES, Change, ConfigStore, Removal, announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, SetData
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
-from kafka_reassign_rpc.zookeeper.transactions import transact
+from kafka_reassign_rpc.zookeeper.transactions import transact_anew
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
 class _Znode(NamedTuple):
@@ -169,26 +169,15 @@ class ServerConfigStore(ConfigStore):
         return ops
 
     async def _repeat(self, make: Callable[[], Awaitable[list[Op]]]) -> None:
-        """In one transaction, once; if others were faster, makes the operations again from what is there now."""
-        for attempt in range(RACES):
+        """In one transaction, which no change of the controller comes between."""
+
+        async def fenced() -> list[Op]:
             epoch = await self._zk.reading(partial(self._zk.exists, znode_paths.CONTROLLER_EPOCH))
             wanted = await self._zk.reading(make)
-            if not wanted:
-                return
             fence = [] if epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, epoch.version)]
-            try:
-                await transact(self._zk, [*fence, *wanted])
-            except TransactionFailed as failure:
-                if not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
-                    raise failure.error from failure
-                await self._make_parents(wanted)
-            else:
-                return
+            return [*fence, *wanted] if wanted else []
 
-    async def _make_parents(self, ops: Sequence[Op]) -> None:
-        for op in ops:
-            if isinstance(op, Create):
-                await self._zk.reading(partial(self._zk.ensure_path, op.path.rpartition("/")[0]))
+        await transact_anew(self._zk, fenced, RACES)
 
     async def _read_settings(self) -> "_SettingsZnode":
         path = znode_paths.SETTINGS

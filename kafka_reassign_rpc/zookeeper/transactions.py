@@ -14,7 +14,8 @@ All that is needed is that ZooKeeper compares versions. See docs/decisions/0008.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.turns import Pace
@@ -24,11 +25,13 @@ from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, Result, S
 from kafka_reassign_rpc.zookeeper.zookeeper_client import AGAIN_S, Receipt, ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
+    AnswerLost,
     BadVersion,
     BatchesFailed,
     Fenced,
     NodeExists,
     NoNode,
+    NotEmpty,
     NotSent,
     SessionOver,
     TooBig,
@@ -135,10 +138,6 @@ async def pipeline(
         unsent += [index for index, _ in source]
         raise BatchesFailed(done, refused, unknown, sorted(unsent), first)
     return [done[index] for index in sorted(done)]
-
-
-class AnswerLost(Answered):
-    meaning = "refused; the reason was lost with the connection"
 
 
 class _Sent(NamedTuple):
@@ -326,6 +325,27 @@ async def transact(zk: ZooKeeper, ops: Sequence[Op], session: int | None = None)
     except BatchesFailed as failure:
         raise failure.first from failure
     return results
+
+
+async def transact_anew(zk: ZooKeeper, make: Callable[[], Awaitable[Sequence[Op]]], races: int) -> None:
+    """As `transact`, once; not at all if `make` gives no operations. It reads what is there, and is called again where
+    others were faster, `races` times in all; then the error of the operation at fault is raised. Parents that a new
+    znode lacks are created. Passes on what `make` raises.
+    """
+    for left in reversed(range(races)):
+        ops = await make()
+        if not ops:
+            return
+        try:
+            await transact(zk, ops)
+        except TransactionFailed as failure:
+            if not left or not isinstance(failure.error, BadVersion | NodeExists | NoNode | NotEmpty):
+                raise failure.error from failure
+            for op in ops if isinstance(failure.error, NoNode) else ():
+                if isinstance(op, Create):
+                    await zk.reading(partial(zk.ensure_path, op.path.rpartition("/")[0]))
+        else:
+            return
 
 
 def _new(receipt: Stat, data: bytes) -> Stat:

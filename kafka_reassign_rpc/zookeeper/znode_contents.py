@@ -1,4 +1,5 @@
-"""The contents of Kafka's znodes, except those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
+"""The contents of Kafka's znodes, except those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46;
+failed log dirs: docs/znodes.md.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for content that Kafka would not have written;
 the caller goes on without that znode.
@@ -9,10 +10,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint, FailedLogDirs
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
     MAX_EPOCH,
     MAX_INT32,
@@ -53,6 +56,32 @@ def encode_failure(since_ms: int) -> bytes:
 
 def decode_failure(data: bytes, path: str) -> int:
     return decode_json(_failure, data, path).timestamp
+
+
+MOST_LOG_DIRS = 100
+LONGEST_PATH = 4096
+"""Characters."""
+
+
+class _LogDirsFailure(msgspec.Struct):
+    timestamp: Annotated[int, msgspec.Meta(ge=0, le=LAST_MS)]
+    log_dirs: Annotated[
+        list[Annotated[str, msgspec.Meta(max_length=LONGEST_PATH)]], msgspec.Meta(max_length=MOST_LOG_DIRS)
+    ] = []
+
+
+_log_dirs_failure = msgspec.json.Decoder(_LogDirsFailure, strict=False)
+
+
+def encode_failed_log_dirs(failure: FailedLogDirs) -> bytes:
+    paths = [path for path in failure.paths if len(path) <= LONGEST_PATH]
+    return msgspec.json.encode({"version": 1, "timestamp": failure.since, "log_dirs": paths[:MOST_LOG_DIRS]})
+
+
+def decode_failed_log_dirs(data: bytes, path: str) -> FailedLogDirs:
+    """Raises BadZnode."""
+    found = decode_json(_log_dirs_failure, data, path)
+    return FailedLogDirs(found.timestamp, tuple(found.log_dirs))
 
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
@@ -286,3 +315,75 @@ def decode_cluster_id(data: bytes, path: str = znode_paths.CLUSTER_ID) -> str:
 
 def encode_cluster_id(cluster_id: str) -> bytes:
     return _json.encode({"version": "1", "id": cluster_id})
+
+
+# ------------------------------------------------------------------------------------------- delegation tokens
+
+
+# KIP-48; brokers create and renew them. Source: DelegationTokenManagerZk.fromBytes.
+#     /delegation_token/tokens/$token_id                   {"version":3,"expiryTimestamp":1,"maxTimestamp":2,…}
+#     /delegation_token/token_changes/token_change_…       the id of a token that has changed
+
+
+class _Token(msgspec.Struct, rename="camel"):
+    version: Annotated[int, msgspec.Meta(ge=1, le=3)]
+    expiry_timestamp: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+    max_timestamp: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+
+
+_token = msgspec.json.Decoder(_Token)
+
+
+def decode_token_end(data: bytes, path: str) -> int:
+    """When a token ends, in ms since 1970: its expiry, or the end of its longest life. Raises BadZnode."""
+    found = decode_json(_token, data, path)
+    return min(found.expiry_timestamp, found.max_timestamp)
+
+
+def token_removal(token_id: str, version: int) -> tuple[Op, ...]:
+    """Deletes the token if its znode has this version; every broker then forgets it."""
+    return (
+        Delete(znode_paths.delegation_token(token_id), version),
+        Create(znode_paths.DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequence=True),
+    )
+
+
+# ----------------------------------------------------------------------------------------------- notifications
+
+
+# Of brokers and of Kafka 2.x's election tool; the controller deletes them once it is done. No other field counts.
+#     /log_dir_event_notification/log_dir_event_…   {"version":1,"broker":1,"event":1}              a log dir failed
+#     /isr_change_notification/isr_change_…         {"version":1,"partitions":[{"topic":"t","partition":0}]}
+#     /admin/preferred_replica_election             the same
+
+
+class _LogDirEvent(msgspec.Struct):
+    broker: Id
+
+
+class _Partition(msgspec.Struct, gc=False):
+    topic: str
+    partition: Id
+
+
+class _Partitions(msgspec.Struct):
+    partitions: list[_Partition]
+
+
+_log_dir_event = msgspec.json.Decoder(_LogDirEvent)
+_partitions = msgspec.json.Decoder(_Partitions)
+
+
+def decode_log_dir_event(data: bytes, path: str) -> int:
+    """The broker. Raises BadZnode."""
+    return decode_json(_log_dir_event, data, path).broker
+
+
+def encode_log_dir_event(broker: int) -> bytes:
+    return msgspec.json.encode({"version": 1, "broker": broker, "event": 1})
+
+
+def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
+    """The partitions of a notification, each once, in their order. Raises BadZnode."""
+    found = decode_json(_partitions, data, path).partitions
+    return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_reassign_rpc.core.state import config_entities
+from kafka_reassign_rpc.core import config_values
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 BROKERS = "/brokers"
@@ -54,7 +54,7 @@ RECEIPTS = "/admin/reassignment_receipts"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
-CONFIG_TYPES = (config_entities.TOPICS, config_entities.BROKERS, "users", "clients", "ips")
+CONFIG_TYPES = (config_values.TOPICS, config_values.BROKERS, "users", "clients", "ips")
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 """It has the partitions whose preferred replicas are to lead; Kafka 2.x's election tool writes it."""
 ISR_CHANGES = "/isr_change_notification"
@@ -194,12 +194,12 @@ def config(entity_path: str) -> str:
 
 
 def config_topic(name: str) -> str:
-    return f"{CONFIG}/{config_entities.TOPICS}/{name}"
+    return f"{CONFIG}/{config_values.TOPICS}/{name}"
 
 
 def config_broker(name: str) -> str:
     """The broker id as text, or `<default>`."""
-    return f"{CONFIG}/{config_entities.BROKERS}/{name}"
+    return f"{CONFIG}/{config_values.BROKERS}/{name}"
 
 
 def parse_index(name: str) -> int | None:

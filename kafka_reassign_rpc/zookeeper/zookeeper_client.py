@@ -226,6 +226,16 @@ class ZooKeeper:
         except NoNode:
             return None
 
+    async def if_there(self, path: str, read: Callable[[], Awaitable[T]], *, watch: bool) -> T | None:
+        """What `read` finds at the znode, None where it raises NoNode. `watch`: it sets a watch there, and where there
+        is no znode, one reports its creation."""
+        while True:
+            try:
+                return await read()
+            except NoNode:
+                if not watch or await self.exists(path, watch=True) is None:
+                    return None
+
     async def children(self, path: str, watch: bool = False, *, many: bool = False) -> list[str]:
         """In no order. Raises NoNode.
 

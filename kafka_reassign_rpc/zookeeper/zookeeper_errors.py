@@ -42,6 +42,9 @@ class Answered(ZkError):
     code: int = -1
     meaning: ClassVar[str] = "error"
 
+    def __init_subclass__(cls, code: int, meaning: str) -> None:
+        cls.code, cls.meaning = code, meaning
+
     def __init__(self, path: str = "", code: int | None = None) -> None:
         if code is not None:
             self.code = code
@@ -49,65 +52,39 @@ class Answered(ZkError):
         self.path = path
 
 
-class NoNode(Answered):
-    code = -101
-    meaning = "no such znode"
+class NoNode(Answered, code=-101, meaning="no such znode"): ...
 
 
-class NoAuth(Answered):
-    code = -102
-    meaning = "not permitted by the znode's ACL"
+class NoAuth(Answered, code=-102, meaning="not permitted by the znode's ACL"): ...
 
 
-class BadVersion(Answered):
-    code = -103
-    meaning = "the znode has another version than expected"
+class BadVersion(Answered, code=-103, meaning="the znode has another version than expected"): ...
 
 
-class NoChildrenForEphemerals(Answered):
-    code = -108
-    meaning = "an ephemeral znode cannot have children"
+class NoChildrenForEphemerals(Answered, code=-108, meaning="an ephemeral znode cannot have children"): ...
 
 
-class NodeExists(Answered):
-    code = -110
-    meaning = "the znode exists already"
+class NodeExists(Answered, code=-110, meaning="the znode exists already"): ...
 
 
-class NotEmpty(Answered):
-    code = -111
-    meaning = "the znode has children"
+class NotEmpty(Answered, code=-111, meaning="the znode has children"): ...
 
 
-class InvalidAcl(Answered):
-    code = -114
-    meaning = "the ACL is not valid (or this session has not authenticated)"
+class InvalidAcl(Answered, code=-114, meaning="the ACL is not valid (or this session has not authenticated)"): ...
 
 
-class AuthFailed(Answered):
-    code = -115
-    meaning = "authentication failed"
+class AuthFailed(Answered, code=-115, meaning="authentication failed"): ...
 
 
-class BadArguments(Answered):
-    code = -8
-    meaning = "the path or another argument is not valid"
+class BadArguments(Answered, code=-8, meaning="the path or another argument is not valid"): ...
 
 
-BY_CODE: Mapping[int, type[Answered]] = {
-    kind.code: kind
-    for kind in (
-        NoNode,
-        NoAuth,
-        BadVersion,
-        NoChildrenForEphemerals,
-        NodeExists,
-        NotEmpty,
-        InvalidAcl,
-        AuthFailed,
-        BadArguments,
-    )
-}
+_ALL = (NoNode, NoAuth, BadVersion, NoChildrenForEphemerals, NodeExists, NotEmpty, InvalidAcl, AuthFailed, BadArguments)
+BY_CODE: Mapping[int, type[Answered]] = {kind.code: kind for kind in _ALL}
+
+
+class AnswerLost(Answered, code=-1, meaning="refused; the reason was lost with the connection"): ...
+
 
 SESSION_EXPIRED = -112
 SESSION_MOVED = -118

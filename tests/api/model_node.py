@@ -25,8 +25,8 @@ from kafka_reassign_rpc.api.ports import (
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
@@ -47,17 +47,16 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.status.moves import moves_in_flight
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.support.turns import Steps
+from kafka_reassign_rpc.support.turns import Steps, rest
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
@@ -185,7 +184,12 @@ class ModelController:
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         await self._enter("alter", request)
-        return [(t, i, self._judge(t, i, asked)) for t, items in request.topics for i, asked in items]
+        results = []
+        for topic, items in request.topics:
+            for index, asked in items:
+                results.append((topic, index, self._judge(topic, index, asked)))
+                await rest()
+        return results
 
     def _judge(self, name: str, index: int, asked: MoveTerms | CancelMove) -> KafkaError | None:
         found = self._node.known.get(name)
@@ -273,13 +277,15 @@ class ModelController:
         await self._enter("create_topics", topics, validate_only)
         if self.refuses_topics:
             return {t.name: InvalidReplicationFactor() for t in topics}
-        ids = map(UUID, map("{:032x}".format, range(1, len(topics) + 1)))
-        return {
-            t.name: t.refusal
-            or _refusal(quota, 0 if validate_only else max(t.num_partitions, len(t.assignments), 1))
-            or CreatedTopic(i, t.num_partitions, t.replication_factor)
-            for t, i in zip(topics, ids, strict=True)
-        }
+        outcomes: dict[str, CreatedTopic | KafkaError] = {}
+        for number, one in enumerate(topics, 1):
+            outcomes[one.name] = (
+                one.refusal
+                or _refusal(quota, 0 if validate_only else max(one.num_partitions, len(one.assignments), 1))
+                or CreatedTopic(UUID(int=number), one.num_partitions, one.replication_factor)
+            )
+            await rest()
+        return outcomes
 
     async def delete_topics(
         self, names: Sequence[str], *, quota: MutationQuota, timeout_ms: int, ctx: RequestContext
@@ -305,11 +311,19 @@ class ModelController:
         await self._enter("elect", None if partitions is None else list(partitions), unclean)
         if partitions is None:
             partitions = [(t.name, i) for t in self._node.known.values() for i in t.partitions]
-        return [(t, i, self.elections.get((t, i), ElectionNotNeeded())) for t, i in partitions]
+        results: list[ItemResult] = []
+        for topic, index in partitions:
+            results.append((topic, index, self.elections.get((topic, index), ElectionNotNeeded())))
+            await rest()
+        return results
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         await self._enter("alter_partition", msgspec.structs.replace(request, changes=list(request.changes)))
-        return [UnknownTopicOrPartition() if c.partition else moving() for c in request.changes]
+        results: list[Partition | KafkaError] = []
+        for change in request.changes:
+            results.append(UnknownTopicOrPartition() if change.partition else moving())
+            await rest()
+        return results
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:
         await self._enter("controlled_shutdown", broker_id, broker_epoch)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api.cluster_defaults import MOST_CHARACTERS, wanted_defaults
-from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType
+from kafka_reassign_rpc.api.config_changes import MOST_CHARACTERS, AlterConfigOp, OpType, wanted_defaults
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, RequestTimedOut
 

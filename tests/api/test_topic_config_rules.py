@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType
-from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
+from kafka_reassign_rpc.core.configs.config_layers import LiveBrokers
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
 from tests.api.test_configs import TOPIC, change, replace

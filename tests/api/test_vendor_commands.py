@@ -1,6 +1,5 @@
 """DoCommand: what the commands of a server take and answer."""
 
-import asyncio
 from inspect import isawaitable
 from typing import Any
 
@@ -14,7 +13,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from tests.api.ask import PEER, ask
 from tests.api.model_node import ModelNode, topic
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.vendor_requests import order, told
 
 
@@ -74,7 +73,7 @@ async def test_46_6_an_order_that_cannot_be_followed_is_answered_with_the_reason
 async def test_46_3_and_sv_6_a_repair_of_many_partitions_is_answered_in_slices() -> None:
     node = ModelNode()
     assert node.controller is not None
-    count = 30_000
+    count = 50_000
     moves = [RepairMove(TopicPartition(f"t{at % 100}", at), (1, 2, 3), (1, 2, 4)) for at in range(count)]
     left_out = {TopicPartition("u", at): "no live replica is in sync" for at in range(count)}
     node.controller.repair = Repair(moves, left_out, 900)
@@ -87,10 +86,10 @@ async def test_46_3_and_sv_6_a_repair_of_many_partitions_is_answered_in_slices()
         pieces = await result if isawaitable(result) else result
         return max(map(len, pieces))
 
-    with longest_turn() as turn:
-        largest = await asyncio.create_task(answered())
-    assert turn.seconds < 0.02, "in one go it takes 0.05 s"
-    assert largest < 100_000
+    for measured in tries():
+        async with measured:
+            largest = await answered()
+        assert largest < 100_000
     found = told(await ask(node, order("heal", broker=3), 0))
     assert {
         (one["topic"], one["partition"], tuple(one["replicas"]), tuple(one["target"])) for one in found["moves"]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint, RecordedEvents
-from kafka_reassign_rpc.api.vendor_documents import MOST_EVENT_BYTES
+from kafka_reassign_rpc.api.vendor_table import MOST_EVENT_BYTES
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     LogDirFailure,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
-from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import BrokerState, ControllerState
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, ModelStatus
 from tests.python_client.move_documents import move_document

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, DoCommandRe
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
 from tests.api.test_authorization import on_cluster
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.tables import for_each
 from tests.vendor_requests import order, wanted
 
@@ -121,9 +121,10 @@ async def test_sv_6_a_name_of_a_later_version_has_an_error_of_its_own(make: Any)
     b'{"topics":{"a":[' + b",".join(b"%d" % (at % 9) for at in range(65_000)) + b']},"rate":5}',
 ], ids=["topics", "partitions"])  # fmt: skip
 async def test_sv_6_a_body_of_the_greatest_length_holds_up_no_client(body: bytes) -> None:
+    """In one go it takes half of the time that a turn may take: it is the bound of its length that this is about."""
     assert LONGEST_BODY - 30_000 < len(body) <= LONGEST_BODY
     node = ModelNode(topic("a", 5))
-    with longest_turn() as turn:
-        answer = await ask(node, DoCommandRequest(version=0, command="throttle", body=body), 0)
-    assert answer.error_code == 0
-    assert turn.seconds < 0.02
+    for measured in tries():
+        async with measured:
+            answer = await ask(node, DoCommandRequest(version=0, command="throttle", body=body), 0)
+        assert answer.error_code == 0

@@ -44,4 +44,4 @@ async def test_sv_4_a_deletion_waits_for_the_next_hand_over_too_where_that_begin
     assert await site.nothing_is_deleted()
     assert not deletion.done()
     site.ours.set()
-    await asyncio.wait_for(deletion, 5)
+    await asyncio.wait_for(deletion, 60)

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 
 DESCRIPTORS = 10_000
@@ -30,12 +30,12 @@ def limits(*arguments: str) -> ServerLimits:
 
 @pytest.fixture(autouse=True)
 def descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_descriptors, "limit", lambda: DESCRIPTORS)
+    monkeypatch.setattr(process_limits, "descriptor_limit", lambda: DESCRIPTORS)
 
 
 def test_sv_6_by_default_connections_leave_descriptors_to_others_and_no_address_takes_all() -> None:
     found = limits()
-    assert found.max_connections == DESCRIPTORS - file_descriptors.KEPT
+    assert found.max_connections == DESCRIPTORS - process_limits.KEPT
     assert found.max_connections_per_ip == found.max_connections // 4
     assert found.max_connection_creation_rate_per_ip == 5000
     assert found.slow_client_timeout_ms == 30_000
@@ -54,7 +54,7 @@ def test_sv_6_an_operator_sets_other_limits() -> None:
 
 
 def test_sv_6_more_connections_than_descriptors_allow_are_not_promised(caplog: pytest.LogCaptureFixture) -> None:
-    assert limits("--max-connections", "9999").max_connections == DESCRIPTORS - file_descriptors.KEPT
+    assert limits("--max-connections", "9999").max_connections == DESCRIPTORS - process_limits.KEPT
     assert "file descriptors do not allow 9999" in caplog.text
 
 

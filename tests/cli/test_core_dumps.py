@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 PYTHON = (sys.executable, "-c")
 DIES = "import os; os.kill(os.getpid(), {}); "
-FORBIDS = "from kafka_reassign_rpc.server import core_dumps; core_dumps.forbid(); "
+FORBIDS = "from kafka_reassign_rpc.server import process_limits; process_limits.forbid_core_dumps(); "
 LIMIT = "import resource; hard = resource.getrlimit(resource.RLIMIT_CORE)[1]; "
 RAISED = "resource.setrlimit(resource.RLIMIT_CORE, (min(65536, hard) if hard >= 0 else 65536, hard)); "
 

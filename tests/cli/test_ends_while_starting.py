@@ -12,7 +12,7 @@ import pytest
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import encode_registered_server
+from kafka_reassign_rpc.zookeeper.own_server_znodes import encode_registered_server
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.fork_server import CLI, fork_server

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.properties import Password
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from tests.certificates import PASSWORD, Authority
 

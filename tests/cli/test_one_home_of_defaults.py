@@ -8,7 +8,7 @@ from tests.docs.pages import ROOT, text_of
 
 CLI = ROOT / "kafka_reassign_rpc" / "cli"
 OF_COMMANDS = {
-    "check_command.py: --timeout-ms": "the command's own patience: preflight takes what it is given",
+    "cluster_access.py: --timeout-ms": "the command's own patience: preflight takes what it is given",
     "health_command.py: --timeout-ms": "the command asks by itself",
     "zookeeper_command.py: --port": "ZooKeeper's usual port, for people alone: elsewhere the system picks one",
 }

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
+from kafka_reassign_rpc.zookeeper.access import open_to_all, secured
 from tests.certificates import PASSWORD, Authority
 
 SECRET = "correct horse"

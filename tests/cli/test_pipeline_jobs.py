@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
-from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
+from kafka_reassign_rpc.support.files import AtomicDirectory
 
 
 def wait_for_ever(out: Path) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.fleet_subprocess import ChildFailed, fleet_process
+from kafka_reassign_rpc.cli.own_cluster import ChildFailed, fleet_process
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker

@@ -16,12 +16,11 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.properties import prefix_of
+from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import KNOWN as SERVER_MECHANISMS
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.transport.broker_link_settings import broker_links
+from kafka_reassign_rpc.transport.broker_links import broker_links
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")
 BROKER = """\

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
-from kafka_reassign_rpc.cli.status_line import REPEAT_EVERY_S, Status
+from kafka_reassign_rpc.cli.pipeline_jobs import REPEAT_EVERY_S, Status, run_job
 from tests.terminal import Terminal
 from tests.waiting import eventually
 
@@ -67,7 +66,7 @@ async def test_sv_1_a_terminal_shows_what_the_job_does_now_and_for_how_long_it_h
 
 def test_sv_1_a_job_that_draws_nothing_does_not_import_rich() -> None:
     program = (
-        "import io, sys; from kafka_reassign_rpc.cli.status_line import Status; Status(io.StringIO()).show('x');"
+        "import io, sys; from kafka_reassign_rpc.cli.pipeline_jobs import Status; Status(io.StringIO()).show('x');"
         " print('rich' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

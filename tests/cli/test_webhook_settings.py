@@ -9,8 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.cli.secret_settings import secret_files
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.security.secret_files import readable

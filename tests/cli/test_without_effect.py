@@ -7,9 +7,9 @@ import pytest
 from kafka_reassign_rpc.cli import serve_command, watch_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.support.environment import SPARK_CLASSES, VARIABLES, misspelt
-from kafka_reassign_rpc.transport.broker_link_settings import broker_links
+from kafka_reassign_rpc.security.properties import BadSetting
+from kafka_reassign_rpc.support.connection_flags import SPARK_CLASSES, VARIABLES, misspelt
+from kafka_reassign_rpc.transport.broker_links import broker_links
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")
 PAGE = ("--metrics-listener", "127.0.0.1:0")

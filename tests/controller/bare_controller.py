@@ -16,11 +16,10 @@ from kafka_reassign_rpc.controller.commands import alter_reassignments_command, 
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead, StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster
-from kafka_reassign_rpc.controller.loading.load_queue import read_root
+from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster, read_root
 from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -28,8 +27,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, CancelMove, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.queue_entries import Held, Queue, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, Held, Queue, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

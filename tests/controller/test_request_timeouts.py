@@ -21,7 +21,7 @@ from tests.controller.bare_controller import state_json, topic_json
 from tests.controller.cluster import Cluster, cluster
 
 LATE = RequestTimedOut.code
-SOON_MS = 300
+SOON_MS = 2_000
 
 
 @pytest_asyncio.fixture
@@ -74,7 +74,7 @@ async def test_sv_4_a_client_that_does_not_want_to_wait_hears_that_it_is_not_don
 async def test_sv_4_a_topic_that_gets_no_leader_in_time_is_answered_so_and_stays(here: Cluster) -> None:
     begun = time.monotonic()
     assert await create(here, SOON_MS, {"t": [3], "u": [1]}) == {"t": LATE, "u": 0}
-    assert time.monotonic() - begun > SOON_MS / 1000
+    assert time.monotonic() - begun > 0.9 * SOON_MS / 1000
     assert (await topic_json(here.zk, "t"))["partitions"] == {"0": [3]}
     assert await grow(here, SOON_MS, "t", [1]) == [LATE], "partition 0 has no leader still"
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerId
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import encode_registered_server
+from kafka_reassign_rpc.zookeeper.own_server_znodes import encode_registered_server
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import LISTENERS
 from tests.waiting import eventually

@@ -13,9 +13,8 @@ import pytest_asyncio
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import MigrationToKRaft, Takeover
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import CannotListen
-from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import NoCluster
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, NoCluster
 from kafka_reassign_rpc.controller.lifecycle.server_registration import IdOfBroker
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning

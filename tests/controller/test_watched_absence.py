@@ -1,9 +1,11 @@
 """What is not there is watched, and read if it has come meanwhile: answers of ZooKeeper in turn, and none too many."""
 
+from functools import partial
 from unittest.mock import AsyncMock, Mock, call
 
 from kafka_reassign_rpc.controller.controller_election import owner, read_migration
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 STAT = Mock(name="a stat")
@@ -11,7 +13,9 @@ STAT = Mock(name="a stat")
 
 def answers(*reads: object, there: tuple[object, ...] = ()) -> Mock:
     """A ZooKeeper with these answers to `get` and `exists`."""
-    return Mock(get=AsyncMock(side_effect=reads), exists=AsyncMock(side_effect=there))
+    zk = Mock(get=AsyncMock(side_effect=reads), exists=AsyncMock(side_effect=there))
+    zk.if_there = partial(ZooKeeper.if_there, zk)
+    return zk
 
 
 async def test_hm_4_a_migration_is_read_without_a_watch_in_one_call() -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.controller_channel.replica_answers import HostedReplica, LogDirAnswer
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import ChannelManager
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
+from kafka_reassign_rpc.controller_channel.replica_answers import HostedReplica, LogDirAnswer
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel import missed_changes
-from kafka_reassign_rpc.controller_channel.missed_changes import Dropped, MissedChanges
+from kafka_reassign_rpc.controller_channel import channel_manager
+from kafka_reassign_rpc.controller_channel.channel_manager import Dropped, MissedChanges
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     DELETED_EPOCH,
     PendingRequests,
@@ -167,7 +167,7 @@ def test_sv_4_what_is_pending_of_a_new_topic_is_not_forgotten() -> None:
 
 
 def test_sv_4_a_bounded_number_of_changes_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missed_changes, "MOST", 3)
+    monkeypatch.setattr(channel_manager, "MOST_MISSED", 3)
     away = Away()
     away.missed.left(3, learnt())
     for index in range(5):

@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.controller_channel import packed_requests
+from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -79,7 +79,7 @@ def test_455_4_a_leader_and_isr_packed_by_hand_is_that_of_the_schema(
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), _flags))
     complete = data.draw(st.booleans())
     message = request_messages.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete)
-    packed = finished(packed_requests.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete))
+    packed = finished(request_builders.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete))
     assert packed == (None if message is None else encode_body(message, version=version))
 
 
@@ -95,7 +95,7 @@ def test_455_4_an_update_metadata_packed_by_hand_is_that_of_the_schema(
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), indexes))
     deleted = data.draw(st.dictionaries(st.sampled_from([*cluster.topics, "gone"]), indexes))
     message = request_messages.update_metadata(cluster, sender, broker, wanted, deleted, version)
-    packed = finished(packed_requests.update_metadata(cluster, sender, broker, wanted, deleted, version))
+    packed = finished(request_builders.update_metadata(cluster, sender, broker, wanted, deleted, version))
     assert packed == encode_body(message, version=version)
 
 
@@ -117,6 +117,6 @@ def test_455_4_a_topic_without_an_id_has_the_zero_id() -> None:
         brokers={1: broker}, topics={"t": Topic("t", None, {0: Partition(replicas=(1,), partition_epoch=0)})}
     )
     sender = Sender(1000, 3, ())
-    packed = finished(packed_requests.leader_and_isr(cluster, sender, broker, {"t": {0: True}}, 7))
+    packed = finished(request_builders.leader_and_isr(cluster, sender, broker, {"t": {0: True}}, 7))
     assert packed is not None
     assert UUID(int=0).bytes in packed

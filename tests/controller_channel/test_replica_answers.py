@@ -5,10 +5,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.controller_channel.replica_answers import ReplicaAnswers
+from kafka_reassign_rpc.controller_channel.replica_answers import HostedReplica, LogDirAnswer, ReplicaAnswers
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
@@ -142,8 +142,8 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
     assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
-    assert finished(packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
-    frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
+    assert finished(request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
+    frame = finished(request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
 
     found.topics["t"].unreadable = {}
@@ -162,7 +162,7 @@ def test_sv_10_a_broker_is_not_made_to_forget_partitions_that_exist_again() -> N
     deleted = {"t": [0, 1, 2], "gone": [0]}
     for version in versions(UpdateMetadataRequest):
         body = request_messages.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version)
-        frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
+        frame = finished(request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
         assert frame == encode_body(body, version=version)
         read = over_the_wire(body, version)
         states = [(one.topic_name, state) for one in read.topic_states for state in one.partition_states]

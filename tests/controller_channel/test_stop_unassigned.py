@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.controller_channel.unassigned_replicas import is_unassigned, leader_to_follow
+from kafka_reassign_rpc.controller_channel.stop_unassigned import is_unassigned, leader_to_follow
 from kafka_reassign_rpc.core.round.changed_by_others import with_former_state
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
@@ -101,11 +101,16 @@ async def test_sv_4_a_broker_follows_and_stops_what_is_not_assigned_to_it_and_no
         channel.wake()
         await eventually(lambda: is_asked(scripted, 2))
         assert scripted.received[-1].topics[0].partitions == [2]
+        channel.pending.metadata("t", [0])
+        channel.wake()
+        await eventually(lambda: scripted.kinds()[-1] is UpdateMetadataRequest)  # the answer has been read
+        assert scripted.kinds().count(StopReplicaRequest) == 1
         made.topics["t"].partitions[2] = not_moving(1, 2, epoch=6)
         channel.pending.review("t", [2])
         channel.wake()
         await eventually(lambda: scripted.kinds().count(StopReplicaRequest) == 2)
-        assert scripted.received[-1].topic_states[0].partition_states[0].leader_epoch == 6
+        [_, again] = [one for one in scripted.received if isinstance(one, StopReplicaRequest)]
+        assert again.topic_states[0].partition_states[0].leader_epoch == 6
         assert len(reports.unassigned) == 1, "it is told once"
 
 
@@ -171,7 +176,7 @@ async def test_sv_4_a_broker_that_does_not_answer_what_it_holds_learns_all_else(
         channel.pending.review("t", [2])
         channel.pending.leader_and_isr("t", 0, is_new=False)
         channel.wake()
-        await eventually(lambda: LeaderAndIsrRequest in scripted.kinds(), within=5)
+        await eventually(lambda: LeaderAndIsrRequest in scripted.kinds(), within=channel_module.ANSWER_TIMEOUT_S / 2)
         channel.pending.everything()
         await eventually(lambda: scripted.kinds().count(LeaderAndIsrRequest) == 2 and is_asked(scripted, times=3))
         silent = False

@@ -8,9 +8,8 @@ from kafka_reassign_rpc.core.reassignment.alter import Decision, alter, cancel
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import Fact
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.controller.duties import acl_keeper
+from kafka_reassign_rpc.controller.lifecycle import served_acls
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.restarts.table import ENDINGS
@@ -106,7 +106,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("elements of a request", SERVER_APIS[45].max_elements),
         ("partitions of a topic", topic_changes.MOST_PARTITIONS),
         ("replicas of a partition", large_requests.MOST_REPLICAS),
-        ("ACLs", acl_keeper.MOST_ACLS),
+        ("ACLs", served_acls.MOST_ACLS),
         ("viewers of the status page", status_stream.MOST_VIEWERS),
         ("moves that a page of a plan lists", plan_report._MOVES),
     ):

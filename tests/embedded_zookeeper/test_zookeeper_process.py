@@ -26,7 +26,7 @@ def alive(pid: int) -> bool:
 
 
 async def until_gone(pid: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while alive(pid):
             await asyncio.sleep(0.01)
 

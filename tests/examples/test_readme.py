@@ -5,23 +5,10 @@ import shlex
 
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
-from tests.docs.pages import README, text_of
+from tests.docs.pages import README, section_of, shell_commands
 from tests.fork_server import KAFKA_REASSIGN, output_of
 
 ADDRESS = "localhost:9092"
-
-
-def commands() -> list[tuple[str, str]]:
-    """Each command of the section, and the last line that it prints there."""
-    section = text_of(README).partition("## The first move")[2].partition("\n## ")[0]
-    blocks = re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    found: list[tuple[str, str]] = []
-    for line in filter(None, "\n".join(blocks).splitlines()):
-        if line.startswith("$ "):
-            found.append((line.removeprefix("$ "), ""))
-        elif line != "…":
-            found[-1] = (found[-1][0], line)
-    return found
 
 
 def words(line: str) -> list[str]:
@@ -33,7 +20,8 @@ async def test_236_12_the_first_move_of_the_readme_works_as_written_without_a_ka
     bootstrap: str, client: ReassignmentClient
 ) -> None:
     assert not client.list_partition_reassignments()
-    ours = [(shlex.split(line), last) for line, last in commands() if line.startswith("kafka-reassign ")]
+    commands = shell_commands(section_of(README, "In ZooKeeper mode: the first move"))
+    ours = [(shlex.split(line), last) for line, last in commands if line.startswith("kafka-reassign ")]
     assert [option for line, _ in ours for option in line if option in ("describe-topic", "--dry-run", "--lease")]
     assert sum("move" in line for line, _ in ours) == 2
     for line, last in ours:

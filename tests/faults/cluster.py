@@ -183,6 +183,10 @@ class Cluster:
         assert not answer.error_code, f"error {answer.error_code}"
         return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
 
+    async def moves_nothing(self, server: str) -> bool:
+        """ZooKeeper shows the end of a move a moment before its controller hears that it is written."""
+        return not await self.moving(server)
+
     async def told(self, server: str) -> dict[Name, Any]:
         """The documents of the moves in flight."""
         found = told(await ask(self.address(server), wanted("in_flight"), 0))

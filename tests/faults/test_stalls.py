@@ -77,9 +77,13 @@ async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_
         documents = [json.loads(line) for line in (await watching).lines]
         assert [one["stalled"] for one in documents[0]["moves"]] == [OUT_OF_DISK]
         assert (documents[-1]["finished"], documents[-1]["stalled"]) == (1, 0)
-        reported = [
-            (one["event"], one["topic"], one.get("reason")) for one in await cluster.events("a") if "topic" in one
-        ]
+
+        async def all_is_reported() -> list[tuple[str, str, str | None]]:
+            of_topics = [one for one in await cluster.events("a") if "topic" in one]
+            found = [(one["event"], one["topic"], one.get("reason")) for one in of_topics]
+            return found if {("move.completed", topic, None) for topic in ("whole", "large")} <= {*found} else []
+
+        reported = await eventually(all_is_reported)
         for topic, reason in (("whole", NEVER_IN_SYNC), ("large", OUT_OF_DISK)):
             assert reported.count(("move.stalled", topic, reason)) == 1
             assert reported.count(("move.completed", topic, None)) == 1

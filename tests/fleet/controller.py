@@ -22,7 +22,7 @@ from tests.stop_listening import stop_listening
 from . import messages
 
 ID = 1000
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 
 
 class Partition(NamedTuple):

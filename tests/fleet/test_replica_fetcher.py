@@ -9,8 +9,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.leader_replication import AT_ONCE, UNKNOWN_LEADER_EPOCH
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED
+from kafka_reassign_rpc.fleet.throttled_replicas import UNLIMITED, ThrottledReplicas
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 from tests.controller_channel.scripted_broker import FENCED_LEADER_EPOCH, ScriptedBroker
 from tests.waiting import eventually

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, named_replicas
-from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import BURST_S, IDLE_LINK_S, UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.throttled_replicas import BURST_S, IDLE_LINK_S, UNLIMITED, ThrottledReplicas, TokenBucket
 
 
 @given(

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, UnknownTopicOrPartition
-from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
+from kafka_reassign_rpc.fleet.fleet import BROKER_APIS
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY
 from tests.interop.clusters import ComparedCluster

@@ -80,7 +80,7 @@ def _drive(bootstrap: str, topic: str) -> Transcript:
 
 def _until(look: Callable[[], Any], partitions: int) -> Any:
     """Wait until that many partitions have leaders: librdkafka's metadata cache lags a moment."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(found := look()) < partitions or any(leader < 0 for leader, *_ in found.values()):
         if time.monotonic() > deadline:
             break

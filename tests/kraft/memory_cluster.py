@@ -5,18 +5,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from kafka_reassign_rpc.client import traffic
+from kafka_reassign_rpc.client import polling_pace
 from kafka_reassign_rpc.client.config_calls import SUBTRACT, ListChange, Values
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.controller.store import ControllerMoved, Entity
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     KafkaError,
     RequestTimedOut,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -74,7 +74,7 @@ class MemoryCluster:
         self.looks += 1
         self.looks_at_all += topics is None
         if topics is None and self.bytes_of_all:
-            traffic.count(self.bytes_of_all, 0.0)
+            polling_pace.count(self.bytes_of_all, 0.0)
         shown = {one: broker for one, broker in self.brokers.items() if not self.left_out.get(one)}
         self.left_out = {one: max(0, times - 1) for one, times in self.left_out.items()}
         unknown: set[str] = set()
@@ -88,11 +88,12 @@ class MemoryCluster:
             if (topics is None or name.topic in topics) and name.topic not in self.secret | unknown:
                 failed = self.offline.get(name, ())
                 offline = tuple(replica for replica in one.at.replicas if replica in failed or replica not in shown)
-                info = PartitionInfo(one.isr[0], one.at.replicas, one.isr, 3, offline)
+                info = PartitionInfo(one.isr[0] if one.isr else -1, one.at.replicas, one.isr, 3, offline)
                 found.setdefault(name.topic, {})[name.partition] = info
         looked = {name: LookedTopic(self.ids[name], some) for name, some in found.items()}
         configs = {one: dict(some) for one, some in self.of_configs.items()} if topics is None else {}
-        return Look(shown, looked, moves, configs, absent=frozenset(topics or ()) - looked.keys() - self.secret)
+        facts = KRaftFacts(eligible={name: one.eligible for name, one in self.partitions.items() if one.eligible})
+        return Look(shown, looked, moves, configs, facts, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
     async def assignments(self, topics: Collection[str]) -> Look:
         return await self.look(topics)

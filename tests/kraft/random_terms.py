@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from unittest import mock
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sample
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
+from kafka_reassign_rpc.core.healing.failed_brokers import DescribedLogDirs
 from tests.campaign.kraft.intent_checks import Story
 from tests.kraft import virtual_time
 from tests.kraft.random_history import History

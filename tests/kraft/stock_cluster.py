@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,27 +19,35 @@ from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster, start_all
 from tests.stock.ports import kept_ports
 from tests.waiting import eventually
 
+NAMED = os.environ.get("KAFKA_RELEASE")
+RELEASE = NAMED or VERSION
+"""Of the brokers in this room: the variable KAFKA_RELEASE names another one, which needs a pom in tests/stock/poms."""
 BROKERS = (1, 2, 3)
 SIDES = ("leader", "follower")
 USERS = ("admin", "guest")
+SCRAM, SCRAM_USER = "SCRAM-SHA-256", "scrammed"
+"""Whoever gives this user a password may log in as one who may do all."""
 _LOGINS = " ".join(f'user_{one}="{one}-secret"' for one in USERS)
 CONFIGS = {
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "500",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS;User:admin",
-    "sasl.enabled.mechanisms": "PLAIN",
+    "super.users": f"User:ANONYMOUS;User:admin;User:{SCRAM_USER}",
+    "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}",
     "listener.name.secured.plain.sasl.jaas.config": (
         f"org.apache.kafka.common.security.plain.PlainLoginModule required {_LOGINS};"
+    ),
+    f"listener.name.secured.{SCRAM.lower()}.sasl.jaas.config": (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     ),
 }
 
 
-def login_of(user: str) -> dict[str, Any]:
+def login_of(user: str, mechanism: str = "PLAIN") -> dict[str, Any]:
     """As configs of a client."""
     return {
         "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
+        "sasl_mechanism": mechanism,
         "sasl_plain_username": user,
         "sasl_plain_password": f"{user}-secret",
     }
@@ -47,16 +56,30 @@ def login_of(user: str) -> dict[str, Any]:
 class StockCluster:
     """By three listeners: PLAINTEXT, as somebody who may do all; SECURED, where `guest` has no right; and LOSSY, where
     broker 1 is reached through `proxy` (which is no part of the cluster: a test starts it).
+
+    controllers   further nodes, voters beside node 1, which are no brokers
     """
 
-    def __init__(self, folder: Path, version: str = VERSION, brokers: Sequence[int] = BROKERS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        version: str = RELEASE,
+        brokers: Sequence[int] = BROKERS,
+        controllers: Sequence[int] = (),
+    ) -> None:
         self.version = version
         self.release = tuple(map(int, version.split(".")[:2]))
         self._numbers = itertools.count(1)
         self.made: set[str] = set()
-        nodes = kraft_cluster(
-            folder, brokers, {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in brokers}, version=version
+        made = kraft_cluster(
+            folder,
+            brokers,
+            {one: {**CONFIGS, "broker.rack": f"r{one}"} for one in (*brokers, *controllers)},
+            controllers=(1, *controllers),
+            version=version,
         )
+        self.controllers_alone = [one for one in made if one.id in controllers]
+        nodes = [one for one in made if one.id in brokers]
         self.proxied = [add_listener(nodes, f"{LISTENER}{number}") for number in range(2)]
         """Of two more listeners, which are reached through proxies: a proxy's port, and the one behind it."""
         self.nodes: Mapping[int, KRaftNode] = {one.id: one for one in nodes}
@@ -84,11 +107,15 @@ class StockCluster:
 
     def start(self) -> None:
         """Blocks."""
-        asyncio.run(start_all([*self.nodes.values()]))
+
+        async def start() -> None:
+            await asyncio.gather(*(one.start() for one in self.controllers_alone), start_all([*self.nodes.values()]))
+
+        asyncio.run(start())
 
     def stop(self) -> None:
         async def kill() -> None:
-            await asyncio.gather(*(one.kill() for one in self.nodes.values()))
+            await asyncio.gather(*(one.kill() for one in (*self.controllers_alone, *self.nodes.values())))
 
         asyncio.run(kill())
 

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReas
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.absences import Absences, Absent, AbsentBrokers, Known
+from kafka_reassign_rpc.kraft.cluster_seen import Absences, Absent, AbsentBrokers, Known
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from tests.tables import for_each
 

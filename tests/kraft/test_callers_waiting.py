@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.callers_waiting import Asked, CallersWaiting
+from kafka_reassign_rpc.kraft.alter_sender import Asked, CallersWaiting
 
 NAME = TopicPartition("t", 0)
 START = MoveRecord(MoveTerms((3, 2)), (1, 2), 7, phase=Phase.START)
@@ -26,7 +26,8 @@ def _answers(
     callers: CallersWaiting, moves: dict[TopicPartition, MoveRecord], seconds: float
 ) -> Coroutine[None, None, Mapping[TopicPartition, KafkaError | None]]:
     asked = Asked()
-    callers.begin(asked, moves)
+    for name, record in moves.items():
+        callers.begin(asked, name, record)
     return callers.answers(asked, seconds)
 
 
@@ -120,3 +121,16 @@ async def test_kr_6_at_the_end_of_a_term_the_whole_request_fails_also_one_whose_
     with pytest.raises(NotController):
         await _answers(callers, {NAME: START}, 60)
     assert await _answers(callers, {NAME: replace(START, phase=Phase.MOVING)}, 60) == {}
+
+
+async def test_kr_6_a_request_that_begins_to_wait_in_steps_is_answered_once_all_of_it_is() -> None:
+    """The cluster has taken its first partition before its second one waits."""
+    callers, asked, other = CallersWaiting(), Asked(), TopicPartition("t", 1)
+    callers.begin(asked, NAME, START)
+    callers.taken(NAME, START)
+    callers.begin(asked, other, START)
+    answers = asyncio.create_task(callers.answers(asked, 60))
+    await asyncio.sleep(0)
+    refusal = InvalidReplicaAssignment("no")
+    callers.refused({other: (START, refusal)})
+    assert await answers == {NAME: None, other: refusal}

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.ports import Look
 from tests.kraft.memory_cluster import MemoryCluster
-from tests.kraft.test_term import NAME, OTHER, SELDOM, Here
+from tests.kraft.memory_term import NAME, OTHER, SELDOM, Here
 from tests.waiting import eventually
 
 

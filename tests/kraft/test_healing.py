@@ -12,16 +12,15 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
+from kafka_reassign_rpc.core.healing.failed_brokers import DescribedLogDirs, LostReplicas
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.phases import phases
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
@@ -30,8 +29,8 @@ from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings, LookSeen
 from kafka_reassign_rpc.kraft.ports import Look
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import MemoryCluster
+from tests.kraft.memory_term import NAME, OTHER, SELDOM, THIRD, Here, looked
 from tests.kraft.test_settings import ALICE, change
-from tests.kraft.test_term import NAME, OTHER, SELDOM, THIRD, Here, looked
 from tests.waiting import eventually
 
 MINUTE = 60_000

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kafka_reassign_rpc.kraft.held_requests import HeldRequests
+from kafka_reassign_rpc.kraft.front.front import HeldRequests
 
 
 async def test_kr_9_a_request_waits_until_a_server_leads_and_no_longer_than_a_bound() -> None:

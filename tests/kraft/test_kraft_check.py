@@ -8,8 +8,7 @@ import pytest
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
-from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.intents import Intents
@@ -18,9 +17,11 @@ from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.leave_cluster import HOLD, what_is_left
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.read_status import SILENT_MS, Replayed
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable, NotBrokers
+from kafka_reassign_rpc.kraft.state_log.log_topic import command
 from kafka_reassign_rpc.leaving.kept_file import Kept, waiting, with_moves
-from kafka_reassign_rpc.preflight.findings import Level
+from kafka_reassign_rpc.preflight.findings import Level, filled, lines, unsafe
+from kafka_reassign_rpc.support.typed_commands import Connection
 from tests.kraft.test_importing import CLUSTER, WAITING
 
 NOW, SERVER = 1_700_000_000_000, 1_000
@@ -67,6 +68,7 @@ def test_kr_11_of_a_fit_cluster_all_is_well_and_moves_of_others_are_counted_apar
         (FIT._replace(look=look(fenced=(4,))), "brokers", Level.WARNING, "broker 4 is fenced"),
         (FIT._replace(log_says=LogRefused("it is compacted"), log=None), "state-log", Level.UNSAFE, "it is compacted"),
         (FIT._replace(log_says=LogUnavailable("no leader"), log=None), "state-log", Level.UNSAFE, "no leader"),
+        (FIT._replace(log_says=NotBrokers(), log=None), "addresses", Level.UNSAFE, "no broker answers"),
         (FIT._replace(log_says=["it is not there"], log=None), "state-log", Level.WARNING, "it is not there"),
     ],
 )
@@ -77,9 +79,18 @@ def test_kr_11_each_thing_in_the_way_has_its_finding(facts: Facts, subject: str,
 
 
 def test_kr_11_a_command_that_cures_stands_on_a_line_of_its_own() -> None:
-    gone = FIT._replace(log_says=LogRefused("it is gone, create it: kafka-topics.sh --create"), log=None)
-    [found] = [one for one in findings(gone, SERVER, None, NOW) if one.level is Level.UNSAFE]
-    assert (found.text, found.commands) == ("it is gone, create it", ("kafka-topics.sh --create",))
+    gone = FIT._replace(log_says=LogRefused(f"it is gone, create it: {command('log', 3)}"), log=None)
+    unsafe_ones = [one for one in findings(gone, SERVER, None, NOW) if one.level is Level.UNSAFE]
+    [found] = filled(unsafe_ones, Connection("b:9092", "client.properties"))
+    assert found.text == "it is gone, create it"
+    [typed] = found.commands
+    begin = "kafka-topics.sh --bootstrap-server b:9092 --command-config client.properties --create --topic log "
+    assert typed.startswith(begin)
+
+
+def test_kr_11_a_sentence_of_a_broker_has_one_full_stop_before_the_advice() -> None:
+    said = lines([unsafe("cluster", "it does not answer: The broker said so.", "ask again")])
+    assert said[0] == "UNSAFE   cluster: it does not answer: The broker said so. What to do: ask again"
 
 
 def test_kr_11_a_listener_that_shows_logins_is_a_warning() -> None:

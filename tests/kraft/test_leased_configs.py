@@ -5,31 +5,35 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from typing import Literal
 
 import pytest
 
 from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.core.status.broker_documents import Throttle
+from kafka_reassign_rpc.core.status.brokers import throttle_of
 from kafka_reassign_rpc.core.throttling.leased_configs import (
     BrokerMemory,
     ListMemory,
     RateMemory,
     TopicMemory,
     broker_after,
+    sets_again,
 )
-from kafka_reassign_rpc.core.throttling.removed_throttles import sets_again
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft import leased_configs
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.leased_configs import differences
 from tests.kraft.memory_cluster import MemoryCluster, MemoryLog, elected
-from tests.kraft.test_term import NAME, OTHER, SELDOM, Here
+from tests.kraft.memory_term import NAME, OTHER, SELDOM, Here, looked
+from tests.tables import for_each
 from tests.waiting import eventually
 
 BROKER, TOPIC = Entity(BROKERS, "1"), Entity(TOPICS, "t")
@@ -161,6 +165,33 @@ async def test_236_11_lists_of_a_topic_keep_entries_of_both_memories_until_it_is
             named = set(stored.configs[LEADER_REPLICAS].split(","))
             assert named <= set(stored.memory.leader.ours.split(",")), "all of them are known as ours"
     assert lives > 3
+
+
+@for_each(
+    "stricter, of_all, rate, by",
+    [(None, None, 1_000, "lease"), ("400", None, 400, "config"), (None, "300", 300, "default")],
+)
+async def test_fg_4_the_throttle_in_force_while_a_lease_is_and_by_what_it_is_so(
+    stricter: str | None, of_all: str | None, rate: int, by: Literal["lease", "config", "default"]
+) -> None:
+    """A lease that does not lift a stricter rate of others leaves it, and takes nothing of it away at its end."""
+    here = Here()
+    before = {
+        Entity(BROKERS, "3"): {FOLLOWER_RATE: stricter} if stricter else {},
+        Entity(BROKERS, DEFAULT): {FOLLOWER_RATE: of_all} if of_all else {},
+    }
+    here.cluster.of_configs |= {entity: dict(some) for entity, some in before.items()}
+    async with here.term() as loop:
+        await here.ask(NAME, (3, 2), 1_000)
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+        await looked(here)
+        assert throttle_of(loop.cluster, 3, FOLLOWER_RATE) == Throttle(rate, by)
+        here.cluster.partitions[NAME].catch_up()
+        await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
+        await eventually(lambda: not here.log.replayed().memories)
+        left = throttle_of(loop.cluster, 3, FOLLOWER_RATE)
+        assert left == (None if by == "lease" else Throttle(rate, by))
+    assert {one: here.cluster.of_configs.get(one, {}) for one in before} == before
 
 
 async def test_kr_6_a_throttle_that_others_delete_is_put_back_while_a_lease_needs_it_and_that_is_an_event() -> None:

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.kraft import cluster_poller
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
 from tests.kraft.memory_cluster import MemoryCluster
-from tests.kraft.test_term import NAME, Here
+from tests.kraft.memory_term import NAME, Here
 from tests.tables import for_each
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ async def _at_once(_seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-@for_each("pace, waits", [(LookPace(60.0, 60.0), True), (LookPace(0.0, 60.0), False)])
+@for_each("pace, waits", [(LookPace(60.0, 60.0, 0), True), (LookPace(0.0, 60.0, 0), False)])
 async def test_kr_6_a_look_waits_while_the_cluster_is_told_for_as_long_as_between_two_looks_at_what_moves(
     pace: LookPace, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

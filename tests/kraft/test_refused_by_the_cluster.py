@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
-from kafka_reassign_rpc.core.phases.outcome_events import SOMEBODY_ELSE
+from kafka_reassign_rpc.core.phases.phases import SOMEBODY_ELSE
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import Phase
 from tests.core.phases.kraft_model import KRaftPartition
-from tests.kraft.test_term import NAME, SELDOM, Here, looked
+from tests.kraft.memory_term import NAME, SELDOM, Here, looked
 from tests.tables import for_each
 from tests.waiting import eventually
 

@@ -1,27 +1,31 @@
-"""kr-10: a broker of a stock cluster in KRaft mode is lost for good, and servers in front are killed meanwhile."""
+"""kr-5 and kr-10: a stock cluster in KRaft mode loses the majority of its controllers for a while, then a broker for
+good, and servers in front are killed meanwhile."""
 
 import asyncio
-import os
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation, RequestTimedOut
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
+from kafka_reassign_rpc.core.state.partition import CancelMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.kraft.service import STATE_TOPIC, THROTTLES, Service, client_of
 from tests.kraft.stock_cluster import StockCluster
-from tests.kraft.test_service import STATE_TOPIC, THROTTLES, Service, client_of
 from tests.processes import processes
-from tests.stock.kraft import VERSION
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock]
 
 LOST = 3
+CONTROLLERS = (10, 11)
+"""Which are no brokers; the third one is broker 1."""
 LIVE = (1, 2, 4)
 PLACES = ((1, LOST), (LOST, 2), (2, 1), (4, LOST))
 SOON = ("--failure-interval-ms", "1000", "--self-healing-max-moves", "2", "--self-healing-throttle", "100000")
@@ -29,9 +33,9 @@ SOON = ("--failure-interval-ms", "1000", "--self-healing-max-moves", "2", "--sel
 
 @pytest.fixture(scope="module")
 def large_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
-    """Broker 4 has two log dirs. The variable KAFKA_RELEASE names another release."""
+    """Broker 4 has two log dirs."""
     folder = tmp_path_factory.mktemp("kraft")
-    made = StockCluster(folder, os.environ.get("KAFKA_RELEASE", VERSION), brokers=(*LIVE, LOST))
+    made = StockCluster(folder, brokers=(*LIVE, LOST), controllers=CONTROLLERS)
     for one in made.nodes.values():
         one.properties["transaction.state.log.num.partitions"] = "1"
     made.nodes[4].properties["log.dirs"] = ",".join(str(folder / name) for name in ("a", "b"))
@@ -43,6 +47,53 @@ def large_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockClu
 async def service(large_cluster: StockCluster, tmp_path: Path) -> AsyncIterator[Service]:
     async with processes(tmp_path) as started:
         yield Service(large_cluster, started, tmp_path)
+    async with large_cluster.client() as client:
+        await client.cancel_partition_reassignments(await client.list_partition_reassignments())
+
+
+@pytest.mark.gate
+async def test_kr_5_without_a_majority_of_controllers_answers_are_true_and_afterwards_each_intent_has_its_outcome_once(
+    service: Service,
+) -> None:
+    [slow, quick] = [
+        *await service.cluster.create({"slow": [[1, 2], [1, 2]]}, records=200, slow=True),
+        *await service.cluster.create({"quick": [[1, 2]]}, records=20),
+    ]
+    stays, goes_back, begins = TopicPartition(slow, 0), TopicPartition(slow, 1), TopicPartition(quick, 0)
+    server, controllers = await service.start(1_002), service.cluster.controllers_alone
+    async with client_of(server) as client:
+        started = dict.fromkeys((stays, goes_back), (3, 2))
+        assert await client.alter_partition_reassignments(started) == dict.fromkeys(started)
+        await asyncio.gather(*(one.kill() for one in controllers))
+        try:
+            asked: dict[TopicPartition, tuple[int, ...] | CancelMove] = {begins: (3, 1), goes_back: CancelMove()}
+            assert await _all_timed_out(client, asked)
+            listed = await client.list_partition_reassignments()
+            found = {name: one.target for name, one in listed.items()}
+            # What begins is durable where it was decided on a look from before the outage; then it is listed as well.
+            assert found in (started, {**started, begins: (3, 1)}), "as it was seen last"
+            assert service.named(catalogue.MOVE_CANCELLED) == service.named(catalogue.MOVE_COMPLETED) == {}
+        finally:
+            await asyncio.gather(*(one.start() for one in controllers))
+        await eventually(lambda: service.named(catalogue.MOVE_COMPLETED) == {begins: 1})
+        await eventually(lambda: service.named(catalogue.MOVE_CANCELLED) == {goes_back: 1}, within=120)
+        assert await service.moving() == {stays}
+        assert await service.replicas(quick) == {0: (3, 1)}
+        assert (await service.replicas(slow))[1] == (1, 2)
+        assert await client.alter_partition_reassignments({stays: CancelMove()}) == {stays: None}
+    await service.unthrottled()
+
+
+async def _all_timed_out(
+    client: AsyncReassignmentClient, asked: Mapping[TopicPartition, tuple[int, ...] | CancelMove]
+) -> bool:
+    """Of each it is open what becomes of it. The last controller may answer looks for a moment: then all is decided."""
+    try:
+        answers = list((await client.alter_partition_reassignments(asked)).values())
+    except RequestTimedOut as error:
+        answers = [error]
+    is_open = re.compile("may still be carried out|goes on")
+    return all(isinstance(one, RequestTimedOut) and is_open.search(str(one)) for one in answers)
 
 
 @pytest.mark.gate

@@ -1,26 +1,15 @@
 """Quotas of the cluster hold for requests that a server in front of it answers itself."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest
-from tests.kraft.stock_cluster import StockCluster
-from tests.kraft.test_service import Service
-from tests.processes import processes
+from tests.kraft.service import Service
 from tests.raw_client import connected
 from tests.stock.kraft import VERSION
 from tests.stock.tools import Tools
 from tests.waiting import eventually
-
-
-@pytest_asyncio.fixture
-async def service(cluster: StockCluster, tmp_path: Path) -> AsyncIterator[Service]:
-    async with processes(tmp_path) as started:
-        yield Service(cluster, started, tmp_path)
 
 
 @pytest.mark.stock

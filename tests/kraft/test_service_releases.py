@@ -1,5 +1,5 @@
-"""The service in front of the oldest and the newest release that it is for: stock tools with a port for each broker, a
-broker that is down, a broker that takes nothing new, plans. One cluster for each release."""
+"""The service in front of the oldest and the newest release that it is for, or that of KAFKA_RELEASE alone: stock tools
+with a port for each broker, a broker that is down, one that takes nothing new, plans. One cluster for each release."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -16,9 +16,8 @@ from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
-from tests.kraft.stock_cluster import BROKERS, StockCluster
-from tests.kraft.test_service import Service, client_of
-from tests.processes import processes
+from tests.kraft.service import Service, client_of, service_of
+from tests.kraft.stock_cluster import BROKERS, NAMED, StockCluster
 from tests.stock.jars import require
 from tests.stock.ports import ports_in_a_row
 from tests.stock.tools import Tools
@@ -26,13 +25,15 @@ from tests.waiting import eventually
 
 LOST, FOURTH = 3, 4
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+RELEASES = (
+    [pytest.param(NAMED, marks=pytest.mark.gate)]
+    if NAMED
+    else [pytest.param("4.4.0", marks=pytest.mark.gate), pytest.param("3.9.1", marks=pytest.mark.release)]
+)
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param("4.4.0", marks=pytest.mark.gate), pytest.param("3.9.1", marks=pytest.mark.release)],
-)
+@pytest.fixture(scope="module", params=RELEASES)
 def of_release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCluster]:
     require(request.param)
     made = StockCluster(tmp_path_factory.mktemp("kraft"), request.param, (*BROKERS, FOURTH))
@@ -42,9 +43,7 @@ def of_release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest_asyncio.fixture
 async def service(of_release: StockCluster, tmp_path: Path) -> AsyncIterator[Service]:
-    async with processes(tmp_path) as started:
-        made = Service(of_release, started, tmp_path)
-        await made.unthrottled()
+    async with service_of(of_release, tmp_path) as made:
         yield made
 
 

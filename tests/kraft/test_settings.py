@@ -6,19 +6,18 @@ import pytest
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, NotController, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED, InFlightCaps
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.kraft import kraft_store, round_records
-from kafka_reassign_rpc.kraft.front.settings_requests import MOST_BYTES, is_about_settings
+from kafka_reassign_rpc.kraft.front.answer_patches import MOST_BYTES, is_about_settings
 from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings
-from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS
+from kafka_reassign_rpc.kraft.kraft_node import APIS, MOVES_APIS, ServedSettings
 from kafka_reassign_rpc.kraft.round_records import RoundRecord, Setting
-from kafka_reassign_rpc.kraft.served_settings import APIS, ServedSettings
 from kafka_reassign_rpc.protocol.frame_codec import encode_request
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
     IncrementalAlterConfigsRequest,
     MetadataRequest,
 )
-from tests.kraft.test_term import NAME, OTHER, THIRD, Here
+from tests.kraft.memory_term import NAME, OTHER, THIRD, Here
 from tests.tables import for_each
 from tests.waiting import eventually
 
@@ -39,6 +38,16 @@ async def change(here: Here, values: Mapping[str, str | None]) -> None:
         return {name: value for name, value in {**current, **values}.items() if value is not None}
 
     await here.loop.submit(ChangeSettings(changed, ALICE))
+
+
+async def test_kr_7_a_cap_of_0_is_logged_with_what_follows(caplog: pytest.LogCaptureFixture) -> None:
+    here = Here()
+    async with here.term():
+        await change(here, {CAP: "0"})
+    async with here.term():
+        pass
+    said = f"{CAP}=0: no move that copies anything starts, no repair either"
+    assert caplog.text.count(said) == 1, "a server says it once, not in each of its terms"
 
 
 async def test_kr_7_a_setting_holds_at_once_outlives_its_server_and_a_snapshot_and_says_who_has_set_it(

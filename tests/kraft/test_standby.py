@@ -8,7 +8,7 @@ from kafka_reassign_rpc.kraft.round_records import RoundRecord
 from kafka_reassign_rpc.kraft.standby import NO_LEADER, Leader, after, claimant
 from kafka_reassign_rpc.kraft.state_log.log_format import Claim, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term
-from kafka_reassign_rpc.support.page_address import page_of_server
+from kafka_reassign_rpc.support.host_port import page_of_server
 from tests.tables import for_each
 
 PAGE = "http://reassign1:9404/"

@@ -2,28 +2,20 @@
 in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 from functools import partial
 from random import Random
 from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.api.api_definition import RequestContext
-from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.client.polling_pace import BYTES_PER_S
-from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
-from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService, MovesTerm
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidReplicaAssignment,
-    KafkaError,
     NoReassignmentInProgress,
     NotController,
     PolicyViolation,
@@ -32,113 +24,17 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.kraft import kraft_store
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.sightings import Settling
-from kafka_reassign_rpc.kraft.term import Claimed, KRaftTerm
-from kafka_reassign_rpc.kraft.term_duties import Asked
-from kafka_reassign_rpc.support.tasks import end
-from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.phases.kraft_model import KRaftPartition
-from tests.kraft.memory_cluster import NOW, LogWriter, MemoryCluster, MemoryLog
+from tests.kraft.memory_cluster import MemoryCluster
+from tests.kraft.memory_term import NAME, OTHER, SELDOM, THIRD, Here, looked
 from tests.tables import for_each
 from tests.waiting import eventually
-
-NAME, OTHER, THIRD = (TopicPartition("t", index) for index in range(3))
-SELDOM = LookPace(60, 60)
-QUICK, AT_ONCE = LookPace(0.01, 0.02), Settling(0.0, 0.0)
-NOT_ASKED = Asked(BrokerLinks(), Sampling(interval_s=0))
-
-
-class Here:
-    def __init__(self) -> None:
-        self.cluster = MemoryCluster(
-            {NAME: KRaftPartition(1, 2), OTHER: KRaftPartition(2, 1), THIRD: KRaftPartition(1, 2)}, (1, 2, 3, 4)
-        )
-        self.log = MemoryLog()
-        self.now = NOW
-        self.events: list[Event] = []
-        self.record: Callable[[Iterable[Event]], None] = self.events.extend
-        self.loses_events = False
-        self.loop: ControllerLoop
-        self.begun: MovesTerm
-        self.writer: LogWriter
-        self.writes: Callable[[MemoryLog], LogWriter] = LogWriter
-
-    @asynccontextmanager
-    async def term(
-        self, caps: InFlightCaps | None = None, pace: LookPace = QUICK, healing: HealingSettings | None = None
-    ) -> AsyncIterator[ControllerLoop]:
-        self.writer = writer = self.writes(self.log)
-        settings = ReassignmentSettings(caps=caps or InFlightCaps(), healing=healing or HealingSettings())
-        claimed = Claimed(writer, self.log.replayed(), writer.epoch)
-        record = (lambda _: None) if self.loses_events else self.record
-        term = KRaftTerm(
-            claimed, self.cluster, lambda: self.now, record, NOT_ASKED, settings, pace, self._written, AT_ONCE
-        )
-        begun: asyncio.Future[MovesTerm] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(term.serve(begun.set_result))
-        self.begun = await begun
-        self.loop = self.begun.loop
-        try:
-            yield self.loop
-        finally:
-            await end(serving)
-        of_zookeeper = [one for one in self.events if "znode" in f"{one.who} {one.requested_by} {one.reason}"]
-        assert not of_zookeeper, "a cluster without ZooKeeper has no znodes"
-
-    async def _written(self) -> None:
-        if self.loses_events:
-            await asyncio.Event().wait()
-
-    async def ask(self, name: TopicPartition, target: tuple[int, ...] | None, rate: int | None = None) -> None:
-        assert await self.answers([name], target, rate) == {name: None}
-
-    async def answers(
-        self, names: Iterable[TopicPartition], target: tuple[int, ...] | None, rate: int | None = None
-    ) -> dict[TopicPartition, KafkaError | None]:
-        found = await self.submitted(names, target, rate)
-        return {TopicPartition(topic, index): error for topic, index, error in found}
-
-    def submitted(
-        self, names: Iterable[TopicPartition], target: tuple[int, ...] | None, rate: int | None = None
-    ) -> asyncio.Future[Sequence[ItemResult]]:
-        asked = CancelMove() if target is None else MoveTerms(target, throttle=rate)
-        request = AlterReassignments([(name.topic, [(name.partition, asked)]) for name in names])
-        return self.loop.submit(AlterReassignmentsCommand(request))
-
-    async def asked_by_api(
-        self, name: TopicPartition, target: tuple[int, ...] | None, *, queue: bool = False
-    ) -> KafkaError | None:
-        """Answered as soon as it is durable."""
-
-        async def durable(
-            decided: asyncio.Future[Sequence[ItemResult]], _timeout_ms: int = 0, /
-        ) -> Sequence[ItemResult]:
-            return await decided
-
-        service, asked = MovesService(), CancelMove() if target is None else MoveTerms(target)
-        service.begin(self.begun._replace(told=durable), lambda: 1.0)
-        request = AlterReassignments([(name.topic, [(name.partition, asked)])], queue=queue)
-        [(*_, error)] = await service.alter_reassignments(request, RequestContext(45, 0, 1, "test"))
-        return error
-
-    async def told(
-        self, name: TopicPartition, target: tuple[int, ...] | None, timeout_ms: int = 60_000
-    ) -> KafkaError | None:
-        """As a client is answered."""
-        [(*_, error)] = await self.begun.told(self.submitted([name], target), timeout_ms)
-        return error
-
-    def named(self, event: str) -> list[TopicPartition]:
-        return [TopicPartition(one.topic or "", one.partition or 0) for one in self.events if one.event == event]
 
 
 async def test_kr_6_a_move_is_told_seen_and_completed_and_its_lease_is_gone_with_it() -> None:
@@ -420,11 +316,6 @@ async def test_kr_6_a_topic_that_is_gone_ends_its_moves() -> None:
     assert here.log.replayed().moves == {}
 
 
-async def looked(here: Here, more: int = 6) -> None:
-    before = here.cluster.looks
-    await eventually(lambda: here.cluster.looks >= before + more)
-
-
 async def test_kr_6_a_topic_that_this_server_may_not_describe_for_a_while_keeps_its_moves_and_what_waits() -> None:
     here = Here()
     async with here.term(InFlightCaps(per_cluster=1)) as loop:
@@ -492,7 +383,7 @@ async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_form
 
 async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> None:
     here = Here()
-    async with here.term(pace=LookPace(0.01, 60)):
+    async with here.term(pace=LookPace(0.01, 60, 0)):
         await here.ask(NAME, (3, 2))
         await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
         await looked(here, 2)

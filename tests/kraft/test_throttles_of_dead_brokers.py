@@ -7,12 +7,12 @@ import pytest
 from kafka_reassign_rpc.client.config_calls import Values
 from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from tests.kraft.memory_cluster import MemoryCluster
-from tests.kraft.test_term import NAME, Here
+from tests.kraft.memory_term import NAME, Here
 from tests.waiting import eventually
 
 DEAD = 2

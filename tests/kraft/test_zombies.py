@@ -19,9 +19,9 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.campaign.kraft import intent_checks
 from tests.campaign.kraft.log_audit import LogAudit
 from tests.faults.cluster import address_of, alter
+from tests.kraft.service import STATE_TOPIC, Service
 from tests.kraft.state_log.proxies import PRODUCE, Proxies, api_key
 from tests.kraft.stock_cluster import StockCluster
-from tests.kraft.test_service import STATE_TOPIC, Service
 from tests.processes import Process, processes
 from tests.waiting import eventually
 

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.client.config_calls import Values
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
+from kafka_reassign_rpc.core.reassignment_algebra import among
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
@@ -57,10 +58,13 @@ class Unsteady(MemoryCluster):
         self.partitions = self.dated  # type: ignore[assignment]
         self.chance: Random | None = chance
         self.loses = 0.0
+        self.cordoned: frozenset[int] = frozenset()
+        """No target may name one of these, as from 4.4 on."""
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         await self._a_while()
         found = await super().look(topics)
+        found = found._replace(kraft=replace(found.kraft, no_cordoned_target=True))
         if self.chance and self.chance.random() < 0.5:
             found = self._as_it_was(found, loop_s() - self.chance.uniform(0, LAGS_S))
         await self._a_while()
@@ -73,7 +77,8 @@ class Unsteady(MemoryCluster):
             shown = dict(looked.partitions)
             for index, info in looked.partitions.items():
                 if not (dated := self.dated[TopicPartition(topic, index)]).at.is_moving:
-                    shown[index] = replace(info, replicas=dated.replicas_at(at))
+                    replicas = dated.replicas_at(at)
+                    shown[index] = replace(info, replicas=replicas, isr=among(info.isr, replicas) or replicas)
             topics[topic] = looked._replace(partitions=shown)
         return look._replace(topics=topics)
 
@@ -83,6 +88,8 @@ class Unsteady(MemoryCluster):
         if self._loses():
             return lost
         known = {name: target for name, target in targets.items() if name in self.partitions}
+        for name in known:
+            self.partitions[name].cordoned = self.cordoned
         found = dict.fromkeys(targets, Outcome(Told.REFUSED, UnknownTopicOrPartition())) | await super().altered(known)
         await self._a_while()
         return lost if self._loses() else found

@@ -10,8 +10,8 @@ from tests.processes import ended
 class Leaving:
     """The command as an operator runs it, with a terminal's questions."""
 
-    def __init__(self, connect: str, *options: str) -> None:
-        self.words = ["leave", "--zookeeper-connect", connect, *options]
+    def __init__(self, *options: str) -> None:
+        self.words = ["leave", *options]
         self.out = ""
 
     async def until(self, text: str, *, agrees: bool = True) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, ROUTES, MoveRecord, MoveTerms
-from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, StoredName, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, Held, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client, znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.leaving.kept_file import Kept, KeptFile, WrongFile, load, save, waiting, with_facts

@@ -14,14 +14,13 @@ import pytest
 
 from kafka_reassign_rpc.client import QUEUE, AsyncReassignmentClient, MoveTerms, TopicPartition
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.leaving.leave import Choices, leave
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
-from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.faults.cluster import simulated_cluster
@@ -88,7 +87,7 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
                 {TopicPartition(*held): MoveTerms(tuple(targets[held]), QUEUE, "later")}
             )
             assert (await client.hold(requests=["later"], reason="not now")).changed == 1
-        leaving = Leaving(cluster.connect, "--export", str(file), "--hand-over")
+        leaving = Leaving("--zookeeper-connect", cluster.connect, "--export", str(file), "--hand-over")
 
         await leaving.until("[y/N]", agrees=False)
         assert await zk.exists("/admin/reassign_cancel") is None, "nobody has agreed yet"

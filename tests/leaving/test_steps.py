@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import REQUEST, MoveTerms
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
 from kafka_reassign_rpc.leaving.facts import Facts

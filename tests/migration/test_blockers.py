@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

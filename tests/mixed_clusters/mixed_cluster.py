@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
@@ -174,7 +174,7 @@ class MixedCluster:
     def _read_in_group(self, topic: str) -> int:
         config = {"group.id": "readers", "auto.offset.reset": "earliest", "log_level": 0}
         first = Consumer({"bootstrap.servers": self.stock.bootstrap, **config})
-        first.committed([TopicPartition(topic, 0)], timeout=60)  # brokers make the topic of groups when they are asked
+        _until_coordinated(first, topic)
         first.close()
         own = self.cluster.servers[self.server].ready_value("bootstrap")
         consumer = Consumer({"bootstrap.servers": own, **config})
@@ -288,3 +288,24 @@ async def behind_our_server(
         assert await controller(zk) in stock.brokers
         await mixed.serve("a", *options)
         yield mixed
+
+
+_NOT_YET = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+
+
+def _until_coordinated(consumer: Consumer, topic: str) -> None:
+    """Brokers make the topic of groups when they are asked, and then one of them becomes the group's coordinator."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            consumer.committed([TopicPartition(topic, 0)], timeout=60)
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
+                raise
+            consumer.poll(0.1)
+        else:
+            return

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigValueError, ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.restarts.broker_values import later_trouble
+from kafka_reassign_rpc.core.restarts.ending_values import later_trouble
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest

@@ -142,7 +142,7 @@ async def test_mg_2_leave_is_killed_and_run_again_on_a_secured_cluster_and_nothi
     admin = Path(scram.file("admin", properties))
     admin.chmod(0o600)  # otherwise it warns
     logged_in = (*login, "--command-config", str(admin))
-    leaving = Leaving(scram.zk.connect, *logged_in, "--export", str(file), "--hand-over")
+    leaving = Leaving("--zookeeper-connect", scram.zk.connect, *logged_in, "--export", str(file), "--hand-over")
 
     await leaving.until("servers: waits")
     assert await server.stop() == 0

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import DIGEST_MODULE, zookeeper_login
 from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.zookeeper.access import Access
-from kafka_reassign_rpc.zookeeper.znode_acls import secured as acl_of
+from kafka_reassign_rpc.zookeeper.access import secured as acl_of
 from tests.secured_example import EXAMPLE
 
 SECRET = "correct, horse=battery"

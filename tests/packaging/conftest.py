@@ -76,12 +76,12 @@ def succeed(command: Sequence[str | Path]) -> None:
 
 @pytest.fixture(scope="package")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that the checkout is left as it is."""
+    """Built from a copy as git has it: the checkout is left as it is, and what the build writes is not there before."""
     copy, out = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("wheel")
     for name in SOURCES:
         source = CHECKOUT / name
         if source.is_dir():
-            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "messages.pyi"))
         else:
             shutil.copy(source, copy / name)
     succeed([*PIP, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out, copy])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
+from kafka_reassign_rpc.protocol import generate_stubs
 from tests.http_client import get
 from tests.packaging.conftest import CHECKOUT, EXTRAS, Environment
 from tests.packaging.watch_words import BASE, OWN, PORT, VARIABLE, instructions, until_seen, watch, words
@@ -43,6 +44,7 @@ COMMANDS_OF: Mapping[str, tuple[str, ...]] = {
 """The extras whose commands an extra brings."""
 MOST_MB_OF_SERVER = 100
 ANY_PORT = ("--listeners", "PLAINTEXT://127.0.0.1:0")
+TYPES = "kafka_reassign_rpc/protocol/messages.pyi"
 IMPORT_ALL = """
 import importlib, pkgutil, sys, kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
@@ -76,7 +78,15 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         in_wheel = {name for name in opened.namelist() if ".dist-info/" not in name}
 
-    assert in_wheel == in_checkout
+    assert in_wheel == in_checkout | {TYPES}
+
+
+def test_the_wheel_has_the_types_of_its_message_classes_which_the_build_wrote(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        assert opened.read(TYPES).decode() == generate_stubs.stub()
+        assert "kafka_reassign_rpc/py.typed" in opened.namelist(), (
+            "without it mypy reads no types of an installed package"
+        )
 
 
 def test_the_wheel_has_the_license(wheel: Path) -> None:

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     PreferredLeaderNotAvailable,
 )
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission

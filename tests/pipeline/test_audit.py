@@ -14,10 +14,9 @@ from kafka_reassign_rpc.pipeline.auditing.load_spread import MEASURES, spread_of
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
-from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
-from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
-from kafka_reassign_rpc.pipeline.reports.page_sections import add_table
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
+from kafka_reassign_rpc.pipeline.reports import result_pages, result_tables
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, add_table
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -82,7 +81,7 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(snapshots: Path
         event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
         event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
     ])  # fmt: skip
-    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(snapshots), events)
+    frames = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(snapshots), events)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
 
@@ -109,14 +108,14 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(snapshots: Path
     assert (violation["on_racks"], violation["possible"]) == (1, 2)
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
-    metas = [one.meta for one in snapshot_series.find_snapshots(snapshots)]
+    metas = [one.meta for one in snapshot_files.find_snapshots(snapshots)]
     now = [row for row in last if row["live"]]
-    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], now, targets_of(now), shown)
+    page = result_pages.audit_page(metas, [one._asdict() for one in spread.values()], now, targets_of(now), shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
-    without = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(snapshots), None)
+    without = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(snapshots), None)
     assert [(row["when"], row["who"]) for row in without["drift"].to_pylist()] == [(None, None)]
 
 
@@ -142,7 +141,7 @@ def test_dp_12_an_audit_knows_what_disks_can_hold(tmp_path: Path) -> None:
                               ((1, 100, 60), (2, 200, 200), (3, 10, 20), (4, None, None)))  # fmt: skip
         writer.partitions.add(("t", 0, [1, 2], 1, [1], [2], [], 40, None, None))
         writer.finish(SnapshotMeta("c1", 1))
-    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    tables = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(tmp_path / "s"), None)
     rows = tables["brokers"].to_pylist()
     assert [(row["capacity"], row["holdable"]) for row in rows] == [(100, 100), (200, 200), (None, None), (None, None)]
 
@@ -154,7 +153,7 @@ def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path) -> None:
         writer.partitions.add(("t", 0, [1, 2], 1, [1, 2], [], [], 40, 30.0, 8.0))
         writer.partitions.add(("t", 1, [2, 1], 2, [2, 1], [], [], 40, 10.0, None))
         writer.finish(SnapshotMeta("c1", 1))
-    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    tables = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(tmp_path / "s"), None)
     rows = tables["brokers"].to_pylist()
     told = [
         [row[name] for name in ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")] for row in rows
@@ -171,13 +170,13 @@ def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path) -> None:
 def test_dp_5_a_line_needs_three_points(tmp_path: Path) -> None:
     for number in (1, 2):
         write_snapshot(tmp_path / f"s{number}", number * MINUTE, FIRST)
-    found = snapshot_series.find_snapshots(tmp_path)
+    found = snapshot_files.find_snapshots(tmp_path)
     frames = audit_job.audit_tables(CallHere(), found, None)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     brokers = frames["brokers"].to_pylist()
     spread = [one._asdict() for one in spread_of_loads(brokers)]
     now = [row for row in brokers if row["at"] == 2 * MINUTE and row["live"]]
-    page = audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown)
+    page = result_pages.audit_page([one.meta for one in found], spread, now, targets_of(now), shown)
     assert page.count("<svg") == 1, "the brokers"
     assert "1970-01-01 00:02:00" in page
     assert "fair share" in page
@@ -185,24 +184,24 @@ def test_dp_5_a_line_needs_three_points(tmp_path: Path) -> None:
 
 def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
-    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(tmp_path / "s"), None)
+    frames = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(tmp_path / "s"), None)
     assert len(frames["under_replicated"]) == 0
 
 
 def test_dp_5_an_audit_names_missing_unreadable_and_mixed_snapshots(snapshots: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
-        snapshot_series.find_snapshots(tmp_path / "nowhere")
+        snapshot_files.find_snapshots(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: no snapshots there"):
-        snapshot_series.find_snapshots(tmp_path / "empty")
+        snapshot_files.find_snapshots(tmp_path / "empty")
     half = snapshots / "half"
     (half / "partitions").mkdir(parents=True)
     with pytest.raises(BadInput, match="half: no snapshot"):
-        snapshot_series.find_snapshots(snapshots)
+        snapshot_files.find_snapshots(snapshots)
     (half / "partitions").rmdir()
     write_snapshot(snapshots / "same", MINUTE, FIRST)
     with pytest.raises(BadInput, match="s1 and same were taken at the same time"):
-        snapshot_series.find_snapshots(snapshots)
+        snapshot_files.find_snapshots(snapshots)
     write_snapshot(snapshots / "other", 99, FIRST, cluster="c2")
     code, out, err = run("audit", "--snapshots", str(snapshots))
     assert (code, out) == (2, "")
@@ -272,14 +271,14 @@ def test_dp_5_texts_and_pages_have_units_and_json_has_the_numbers() -> None:
 
 def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path) -> None:
     for count in (1, 2):
-        with result_directory.ResultDirectory(tmp_path / "out") as writer:
+        with result_tables.ResultDirectory(tmp_path / "out") as writer:
             assert writer.write_tables({"t": pa.table({"n": range(count)})})["t"].total == count
             writer.write_page("report.html", f"page {count}")
         assert pq.read_table(tmp_path / "out" / "t.parquet").num_rows == count
         assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"
 
     def fail() -> None:
-        with result_directory.ResultDirectory(tmp_path / "out") as writer:
+        with result_tables.ResultDirectory(tmp_path / "out") as writer:
             writer.write_page("report.html", "half")
             raise ConnectionError
 
@@ -312,7 +311,7 @@ def test_hm_1_topics_at_whose_configs_brokers_end_are_found(
         for broker in tiered or ():
             writer.configs.add(("broker", str(broker), "remote.log.storage.system.enable", "true"))
         writer.finish(SnapshotMeta("c1", MINUTE))
-    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(path), None)
+    tables = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(path), None)
     assert {row["resource"] for row in tables["ending_configs"].to_pylist()} == named
 
 
@@ -354,7 +353,7 @@ def test_hm_1_cluster_wide_configs_that_brokers_cannot_live_with_are_found_besid
             writer.configs.add(("broker", broker, "ssl.key.password", None, STATIC))
         writer.configs.extend(("broker", "1", name, *found) for name, found in of_broker_1.items())
         writer.finish(SnapshotMeta("c1", MINUTE))
-    tables = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(path), None)
+    tables = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(path), None)
     shown = result_tables.excerpt(tables["ending_configs"])
     *of_defaults, of_topic = shown.rows
     assert of_topic[:2] == ("topic", "kraft")

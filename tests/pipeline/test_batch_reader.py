@@ -1,13 +1,16 @@
 """Plans as submit reads them; a batch that no server would accept is named."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
-from tests.pipeline.plans import write_plan
+from tests.pipeline.plans import SUMMARY, write_full_plan, write_plan
+from tests.tables import for_each
 
 
 def test_dp_4_a_plan_is_read_with_its_batches_in_order(tmp_path: Path) -> None:
@@ -55,6 +58,38 @@ def test_dp_4_a_batch_that_no_server_would_take_is_named_before_anything_is_sent
 def test_dp_4_a_plan_with_no_move_at_a_time_is_refused_and_not_waited_for(tmp_path: Path, number: int) -> None:
     with pytest.raises(BadInput, match=r"summary\.json: .*>= 1"):
         read_plan(write_plan(tmp_path / "p", "c", moves_per_broker=number))
+
+
+IMPOSSIBLE: list[tuple[str, dict[str, Any]]] = [
+    (">= 1", {"bandwidth": 0}),
+    (">= 1", {"throttle": 0}),
+    (">= 1", {"broker_bandwidth": {3: 0}}),
+    ("balance", {"kind": "balance"}),
+    ("bytes", {"imbalance_after": {"colour": 1.0}}),
+    ("bytes", {"reachable": {"colour": {1: 1.0}}}),
+    ("bytes", {"requested": {"broker_max": {"colour": {1: 1}}}}),
+    ("> 0", {"requested": {"broker_weights": {1: {"bytes": -1.0}}}}),
+    (">= 0", {"requested": {"headroom": -1.0}}),
+    ("topic", {"requested": {"weights": {"colour": 1.0}}}),
+]
+
+
+@for_each(("saying", "figures"), IMPOSSIBLE, ids=[str(figures) for _, figures in IMPOSSIBLE])
+def test_dp_3_figures_that_no_plan_has_are_refused_before_anyone_counts_with_them(
+    tmp_path: Path, saying: str, figures: dict[str, Any]
+) -> None:
+    path = tmp_path / str(figures)[:100].replace("/", "")
+    if "requested" in figures:
+        figures = {"requested": msgspec.structs.replace(SUMMARY.requested, **figures["requested"])}
+    with pytest.raises(BadInput, match=rf"summary\.json: .*{saying}"):
+        read_plan(write_full_plan(path, **figures))
+
+
+def test_dp_4_two_files_of_one_batch_are_named(tmp_path: Path) -> None:
+    path = write_plan(tmp_path / "p", "c", {("t", 0): ((1, 2), (3, 4))})
+    (path / "batches" / "batch-1.json").touch()
+    with pytest.raises(BadInput, match=r"batches: batch-0001\.json and batch-1\.json are of one batch"):
+        read_plan(path)
 
 
 def test_dp_4_a_partition_twice_in_a_batch_and_a_missing_plan_are_named(tmp_path: Path) -> None:

@@ -14,8 +14,15 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import arrow_tasks, parquet_files
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
-from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, after_a_step, to_cells, to_chunk, to_proposals
+from kafka_reassign_rpc.pipeline.planning.chunk_callers import (
+    CallsHere,
+    CallsOnSpark,
+    ChunkCells,
+    after_a_step,
+    to_cells,
+    to_chunk,
+    to_proposals,
+)
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts, SnapshotSurvey
@@ -121,6 +128,14 @@ def test_dp_6_no_step_repeats_the_work_of_earlier_steps(spark: SparkSession, tmp
     assert counter.value - before == 3 + 3  # the driver asks a chunk of no rows as well
     assert caller.read(step, None) == [1]
     caller.close()
+
+
+@pytest.mark.gate
+def test_dp_6_when_a_plan_is_made_spark_keeps_nothing_of_its_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    path = written(tmp_path / "snapshot", random_cluster(6, 3, 90))
+    before = {*spark.sparkContext._jsc.getPersistentRDDs()}
+    plan_job.run(spark, PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE), PlanOptions(effort=Effort.NONE)))
+    assert before.issuperset(spark.sparkContext._jsc.getPersistentRDDs())
 
 
 @pytest.mark.gate

@@ -1,5 +1,6 @@
 """JSON files of snapshots and plans that are damaged: one line names the file, and no job ends with a traceback."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,4 +58,8 @@ def test_dp_3_the_verifier_names_a_damaged_batch_file(content: bytes, tmp_path: 
     [numbers] = call([entries_of(tmp_path, BATCHES)], lambda tables, _: tables[0]["number"].to_pylist(), None)
     assert numbers == [None]
     [[found, _]] = call(faults_of_files(tmp_path), named_faults, None)
-    assert found == [RuleViolation("batches", "batch-0001.json", "has version None")]
+    unreadable, misnamed = found
+    assert misnamed == RuleViolation("batches", f"batch-{10**30}.json", "has no name of a batch")
+    assert unreadable[:2] == ("batches", "batch-0001.json")
+    with pytest.raises(BadInput, match=re.escape(unreadable.detail)):
+        read_dir_batch(tmp_path / BATCHES / "batch-0001.json")

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
-from kafka_reassign_rpc.pipeline.submission.emptiness import NotEmpty
+from kafka_reassign_rpc.pipeline.submission.drained_brokers import NotEmpty
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.pipeline import executor_packages
+from kafka_reassign_rpc.pipeline import spark_session
 from kafka_reassign_rpc.pipeline.executor_look import Wanted, digest, look
 from kafka_reassign_rpc.pipeline.spark_master import is_local, with_attempts
 from tests.pipeline.spark_cluster import PYTHON, SPARK
@@ -20,7 +20,7 @@ TASK = """
 import sys
 from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
-from kafka_reassign_rpc.pipeline.planning import chunk_callers, snapshot_to_plan, verify_chunk
+from kafka_reassign_rpc.pipeline.planning import chunk_callers, planning_rounds, verify_chunk
 import kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 """
@@ -28,7 +28,7 @@ print(kafka_reassign_rpc.__file__)
 
 def test_dp_6_the_archive_holds_all_that_a_task_imports(tmp_path: Path) -> None:
     """A Python without packages, beside Spark's own: as an executor's."""
-    archive = executor_packages.build(tmp_path)
+    archive = spark_session.build(tmp_path)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", str(archive), str(tmp_path / "there")], check=True)
     libraries = sorted(map(str, (SPARK / "python" / "lib").glob("*.zip")))
     environment = {**os.environ, "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}

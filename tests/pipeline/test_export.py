@@ -24,22 +24,20 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     Unreachable,
     UnsupportedHere,
-    log_dir_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.config_calls import Config, Resource
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir, LogDirCalls
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema, snapshot_series
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
-from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes, RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -262,7 +260,9 @@ class WithoutRights(PartlySilentCluster):
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]]
     ) -> dict[int, BrokerLogDirs | KafkaError]:
-        return asyncio.run(log_dir_calls.describe_brokers(cast("Any", self), partitions_by_broker))
+        client = LogDirCalls()
+        client._router = cast("Any", self)
+        return asyncio.run(client.describe_brokers(partitions_by_broker))
 
     async def at_once(self, calls: Sequence[Any], _timeout_ms: int | None) -> list[Any]:
         return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
@@ -388,7 +388,7 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
         process.communicate()
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    found = snapshot_series.find_snapshots(out)
+    found = snapshot_files.find_snapshots(out)
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     assert said.count(" 6 brokers, 3 topics, 42 partitions") == len(found) == len(list(out.iterdir())) >= 3
     assert all(not path.name.startswith(".") for path in events.iterdir())

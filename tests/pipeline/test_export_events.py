@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ClusterNode, MoveTerms, ReassignmentClient, Unreachable
-from kafka_reassign_rpc.client.event_calls import EventPage
+from kafka_reassign_rpc.client.server_calls import EventPage
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     imbalance_texts,
 )
 from kafka_reassign_rpc.pipeline.reports import plan_report
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
@@ -300,7 +300,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str
     write(directory / "one", MINUTE, brokers=BROKERS, partitions=EARLIER)
     larger = [("t", 0, 2, 50, "/d", False)]
     write(directory / "two", 2 * MINUTE, brokers=BROKERS, partitions=LATER, replicas=larger)
-    frames = audit_job.audit_tables(CallHere(), snapshot_series.find_snapshots(directory), None)
+    frames = audit_job.audit_tables(CallHere(), snapshot_files.find_snapshots(directory), None)
     tables = {name: frame.to_pylist() for name, frame in frames.items()}
     return tables | {"spread": [one._asdict() for one in spread_of_loads(tables["brokers"])]}
 

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
 from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
-from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+from kafka_reassign_rpc.pipeline.reports import result_pages, result_tables
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark
 from tests.jvm import QUICK
 from tests.pipeline.histories import tables_of
@@ -96,7 +96,7 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path) ->
         ("InvalidReplicationFactor: no", 1)
     ]
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
-    page = history_report.history_page(frames["moves"], shown)
+    page = result_pages.history_page(frames["moves"], shown)
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
@@ -124,7 +124,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
 
     def update() -> None:
         frames = tables_of(CallOnSpark(spark, 1), events, None)
-        with result_directory.ResultDirectory(out) as writer:
+        with result_tables.ResultDirectory(out) as writer:
             updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].total)
 
     following = HistoryStream(spark, events, out, update, every="0 seconds")

@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads, targets_of
-from kafka_reassign_rpc.pipeline.reports import audit_report, history_report, result_tables
+from kafka_reassign_rpc.pipeline.reports import result_pages, result_tables
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from tests.effort import in_all
 from tests.pipeline.histories import tables_of
@@ -54,7 +54,7 @@ def history(folder: Path) -> tuple[str, list[str]]:
     frames = tables_of(CallHere(), write_event_file(folder, events), None)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
-    return history_report.history_page(frames["moves"], shown), lines
+    return result_pages.history_page(frames["moves"], shown), lines
 
 
 def audit(folder: Path) -> tuple[str, list[str]]:
@@ -67,14 +67,14 @@ def audit(folder: Path) -> tuple[str, list[str]]:
     grown = {"partition": 1, "who": WHO, "reason": REASON, "original": [1, 2], "target": [1, 2, 3]}
     requests = [event(at, "move.started", MINUTE + 5, topic=name, **grown) for at, name in enumerate(NAMES[:1_000])]
     events = write_event_file(folder.parent / "requests", requests)
-    found = snapshot_series.find_snapshots(folder)
+    found = snapshot_files.find_snapshots(folder)
     frames = audit_job.audit_tables(CallHere(), found, events)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
     brokers = frames["brokers"].to_pylist()
     spread = [one._asdict() for one in spread_of_loads(brokers)]
     now = [row for row in brokers if row["at"] == found[-1].meta.at and row["live"]]
-    return audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown), lines
+    return result_pages.audit_page([one.meta for one in found], spread, now, targets_of(now), shown), lines
 
 
 MAKERS = {"history": history, "audit": audit}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafka_reassign_rpc.pipeline.reports import history_report, result_tables
+from kafka_reassign_rpc.pipeline.reports import result_pages, result_tables
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere
 from tests.pipeline.histories import tables_of
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
@@ -191,7 +191,7 @@ def test_dp_5_a_rate_of_0_has_no_share_that_was_used(history: History) -> None:
 def test_dp_5_the_plot_shows_the_most_moves_that_were_in_flight_at_once(history: History) -> None:
     """Fourteen at once for 2 s, in 1000 s: the plot's stretches are longer than that."""
     moves = history.frames["moves"].filter(pc.field("topic") == CROWD.name)
-    times, counts = history_report.in_flight(moves, 0, 1_000_000)
+    times, counts = result_pages.in_flight(moves, 0, 1_000_000)
     assert len(times) == len(counts) == 81
     assert times == sorted(times)
     assert [count for count in counts if count > 2] == [14]
@@ -213,7 +213,7 @@ def test_dp_5_the_page_and_json_have_the_whole_reason_json_has_the_principal_and
         text = "\n".join(result_tables.text_lines(name, found, empty=""))
         assert "OPS-17: the disks of rack … May; ask Ann" in text
         assert REASON not in text
-    page = history_report.history_page(history.frames["moves"], shown)
+    page = result_pages.history_page(history.frames["moves"], shown)
     assert page.count(REASON) == 2
     assert page.count(WHO) == 2
     assert f">{PRINCIPAL}<" not in page, "a screen has no room for it: `who` begins with it"

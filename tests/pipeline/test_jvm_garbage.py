@@ -2,7 +2,7 @@
 
 from threading import Event, Thread
 
-from kafka_reassign_rpc.pipeline.jvm_garbage import JvmGarbage
+from kafka_reassign_rpc.pipeline.spark_session import JvmGarbage
 
 
 class Client:

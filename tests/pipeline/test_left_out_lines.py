@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import LeftOutFigures, StayingFigures, read_summary
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -77,14 +76,3 @@ def test_dp_2_where_several_brokers_keep_replicas_each_reason_names_its_own(
         "left out: 1 partition, 7.0 MB: no live replica is in sync: there is nothing to copy from (t-1)",
         "  1 replica stays on broker 2, 7.0 MB",
     ]
-
-
-def test_dp_2_a_plan_of_an_earlier_release_is_read_without_the_bytes(
-    full: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = full.with_name("plan")
-    assert main(["plan", "drain", "--brokers", "2", "--snapshot", str(full), "--out", str(out)]) == 4
-    [file] = (out / plan_directory.LEFT_OUT).iterdir()
-    pq.write_table(pq.read_table(file).drop_columns(["bytes"]), file)
-    assert main(["plan", "verify", "--snapshot", str(full), "--plan", str(out)]) == 0
-    assert plan_writer.read_left_out(out)["bytes"].to_pylist() == [None] * 10

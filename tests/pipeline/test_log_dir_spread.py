@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.auditing.log_dir_spread import LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
+from kafka_reassign_rpc.pipeline.auditing.load_spread import LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 

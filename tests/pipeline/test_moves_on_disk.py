@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.move_history import moves_on_disk
+from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.move_history.history_chunk import MOVES
-from kafka_reassign_rpc.pipeline.move_history.moves_on_disk import MovesOnDisk
+from kafka_reassign_rpc.pipeline.move_history.history_job import MovesOnDisk
 from kafka_reassign_rpc.pipeline.reports.result_tables import rows_of
 
 NAMES = ["topic", "partition", "number", "outcome", "started", "seconds", "target"]
@@ -45,7 +45,7 @@ def some_moves(chance: random.Random, count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("parts", [1, 4])
 @pytest.mark.parametrize("table", list(ORDERS))
 def test_dp_5_moves_of_many_tasks_have_one_order(table: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves_on_disk, "_HELD_ROWS", 60)
+    monkeypatch.setattr(history_job, "_HELD_ROWS", 60)
     rows = some_moves(random.Random(3), 300)
     which, order = ORDERS[table]
     with MovesOnDisk(MOVES) as moves:

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.verify_room import broker_spaces
+from kafka_reassign_rpc.pipeline.planning.plan_input import read_brokers
+from kafka_reassign_rpc.pipeline.planning.verify_room import broker_spaces, still_coming
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -61,16 +61,62 @@ def test_dp_2_planner_and_verifier_refuse_an_odd_row_with_the_same_words(
     place = tmp_path / said
     place.mkdir()
     path, plan = write(place / "odd", **odd), write_full_plan(place / "plan", cluster_id="c", at=5)
-    for arguments in (["drain", "--brokers", "1", "--out", str(place / "another")], ["verify", "--plan", str(plan)]):
+    for arguments in (
+        ["drain", "--brokers", "1", "--out", str(place / "another")],
+        ["disks", "--out", str(place / "disks")],
+        ["verify", "--plan", str(plan)],
+    ):
         assert main(["plan", *arguments, "--snapshot", str(path)]) == 2, arguments
         assert said in capsys.readouterr().err, arguments
+
+
+@pytest.mark.parametrize("goal", [["heal"], ["drain", "--brokers", "1"], ["rebalance"]], ids=lambda goal: goal[0])
+@pytest.mark.parametrize(
+    "odd", [{"adding": [3, 3]}, {"replicas": [1, 77]}], ids=["a broker joins twice", "its broker is not listed"]
+)
+def test_dp_2_planner_and_verifier_take_an_odd_row_for_the_same(
+    odd: dict[str, Any], goal: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "odd", (10_000, 5_000), (10_000, 5_000), (10_000, 5_000), **odd)
+    code = main(["plan", *goal, "--snapshot", str(path), "--out", str(tmp_path / "plan"), "--master", "none"])
+    assert code != 1, capsys.readouterr().err
+
+
+def test_dp_2_text_that_is_no_utf_8_is_named_with_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "odd", bytes=10)
+    (file,) = snapshot_files.table_path(path, "partitions").iterdir()
+    table = pq.read_table(file)
+    topics = pa.array([b"\xff", b"t"], pa.binary()).view(pa.string())
+    pq.write_table(table.set_column(0, pa.field("topic", pa.string()), topics), file)
+    arguments = ["--snapshot", str(path), "--master", "none"]
+    assert main(["plan", "rebalance", "--out", str(tmp_path / "plan"), *arguments]) == 2
+    assert f"{file}: cannot be read to its end: In column 0: Invalid: Invalid UTF8" in capsys.readouterr().err
+
+
+def test_dp_2_a_broker_that_occurs_twice_is_named_by_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all" / "odd"
+    path.parent.mkdir()
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2, 1))
+        writer.log_dirs.extend((broker, "/d", True, None, None, None) for broker in (1, 2))
+        writer.partitions.add(("t", 0, [1], 1, [1], [], [], 10, None, None))
+        writer.finish(SnapshotMeta("c", 5))
+    for arguments in (
+        ["plan", "rebalance", "--snapshot", str(path), "--out", str(tmp_path / "plan"), "--master", "none"],
+        ["plan", "disks", "--snapshot", str(path), "--out", str(tmp_path / "disks")],
+        ["audit", "--snapshots", str(tmp_path / "all"), "--master", "none"],
+    ):
+        assert main(arguments) == 2, arguments
+        assert "broker 1 occurs twice" in capsys.readouterr().err, arguments
 
 
 def test_dp_2_a_disk_of_which_only_the_free_bytes_are_told_is_unknown_to_planner_and_verifier(tmp_path: Path) -> None:
     path = write(tmp_path / "snapshot", (100, 90), (None, 5), (100, None))
     known = read_brokers(path)
     assert [(known[n].capacity, known[n].free) for n in (1, 2, 3)] == [(100, 90), (UNKNOWN, UNKNOWN), (100, UNKNOWN)]
-    assert {*broker_spaces(path, 0.05)} == {1, 3}
+    assert {*broker_spaces(path, 0.05, still_coming(path))} == {1, 3}
     assert disk_notes(path) == [
         "broker 2 tells 5 bytes free, and not of how many: the plan takes the size of its disks as not known"
     ]

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, PARTITIONS, SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
@@ -404,7 +404,7 @@ def test_dp_8_audit_reports_no_rack_violation_after_a_plan_that_mends_racks(
 
 def violations(spark: SparkSession, path: Path) -> set[tuple[str, int]]:
     """The partitions that `audit` reports to be on fewer racks than possible."""
-    taken = [snapshot_series.FoundSnapshot(path, snapshot_files.check(path))]
+    taken = [snapshot_files.FoundSnapshot(path, snapshot_files.check(path))]
     tables = audit_job.audit_tables(CallOnSpark(spark, 1), taken, None)
     return {(row["topic"], row["partition"]) for row in tables["rack_violations"].to_pylist()}
 

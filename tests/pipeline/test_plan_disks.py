@@ -9,11 +9,14 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline.disks.disk_facts import DiskFacts, LeftOut, read_facts
-from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest, read_disk_summary
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batch, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
+    DiskRequest,
+    read_dir_batch,
+    read_dir_moves,
+    read_disk_summary,
+)
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob, run
-from kafka_reassign_rpc.pipeline.disks.verify_disks import broken_rules
+from kafka_reassign_rpc.pipeline.disks.verify_disks import DiskFacts, LeftOut, broken_rules, read_facts
 from kafka_reassign_rpc.pipeline.plans.batch_reader import plan_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -244,6 +247,12 @@ def first_broker(**fields: Any) -> Change:
     )(facts)
 
 
+def first_dir(**fields: Any) -> Change:
+    return lambda facts: summary(
+        dirs=[msgspec.structs.replace(facts.summary.dirs[0], **fields), *facts.summary.dirs[1:]]
+    )(facts)
+
+
 def other_replicas(facts: DiskFacts) -> DiskFacts:
     first, *others = facts.batches[1].partitions
     return batch(partitions=[msgspec.structs.replace(first, replicas=(2, 3)), *others])(facts)
@@ -281,6 +290,10 @@ EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("summary", "the number of replicas that move differs", summary(moves=5)),
     ("summary", "the bytes between log dirs differ", summary(bytes=1)),
     ("summary", "a log dir will hold other bytes", lambda one: summary(dirs=one.summary.dirs[1:])(one)),
+    ("summary", "a log dir is said to have other room", first_dir(free=1)),
+    ("summary", "a log dir is told twice", lambda one: summary(dirs=[*one.summary.dirs, one.summary.dirs[0]])(one)),
+    ("summary", "a broker is left out", lambda one: summary(brokers=one.summary.brokers[1:])(one)),
+    ("limits-of-a-batch", "a batch moves a replica more than it may", asked(moves_per_batch=1)),
     ("summary", "a broker is nearer to even than it is", first_broker(furthest_after=0.0)),
     ("summary", "a broker takes less time than it does", first_broker(seconds=0.1)),
     ("summary", "the plan takes less than its slowest broker", summary(expected_seconds=0.1)),
@@ -296,6 +309,8 @@ EMPTY_CHANGES: list[tuple[str, str, Change]] = [
      lambda one: one._replace(left_out=[one.left_out[0]._replace(reason=LEFT), *one.left_out[1:]])),
     ("left-out", "a replica is left out as if its partition did not have it",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(reason=STRAY), *one.left_out[1:]])),
+    ("left-out", "a replica is left out with other bytes",
+     lambda one: one._replace(left_out=[one.left_out[0]._replace(bytes=1), *one.left_out[1:]])),
     ("left-out", "a replica is left out for an invented reason",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(reason="no wish"), *one.left_out[1:]])),
     ("left-out", "a replica that does not lie there is left out",
@@ -325,6 +340,14 @@ def test_dh_3_each_change_by_hand_of_a_plan_between_log_dirs_is_found(
 ) -> None:
     assert list(broken_rules(plans[which])) == []
     assert rule in {one.rule for one in broken_rules(change(plans[which]))}
+
+
+def test_dh_3_the_snapshot_and_not_the_plan_says_which_brokers_were_to_be_looked_at(tmp_path: Path) -> None:
+    snapshot, plan = write_snapshot(tmp_path / "snapshot"), tmp_path / "plan"
+    made = run(DiskJob(snapshot, plan, EMPTY))
+    nobody = msgspec.structs.replace(made, brokers=[], dirs=[])
+    (plan / "summary.json").write_bytes(msgspec.json.encode(nobody))
+    assert {one.rule for one in broken_rules(read_facts(snapshot, plan))} == {"summary"}
 
 
 def test_dh_3_the_table_of_changes_between_log_dirs_in_the_docs_has_every_change_that_is_tried() -> None:

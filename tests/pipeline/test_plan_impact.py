@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     lost_racks,
     rack_lines,
 )
-from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
+from kafka_reassign_rpc.pipeline.reports.plan_report import plan_title
 from tests.pipeline.plans import SUMMARY
 from tests.pipeline.verified_rows import check
 from tests.tables import for_each

@@ -12,11 +12,11 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.arriving import Arriving
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.plan_input import EVERY_BROKER, PlanJob
-from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts
-from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, SnapshotToPlan
+from kafka_reassign_rpc.pipeline.planning.planning_rounds import ChunkCaller, arriving_at
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import Arriving, ClusterFacts, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -159,9 +159,9 @@ def test_dp_2_what_is_on_its_way_is_read_the_same_in_this_process_and_on_spark(
 
 
 def arriving(caller: ChunkCaller) -> Mapping[int, Arriving]:
-    snapshot, everything = SnapshotToPlan(caller), frozenset(range(BROKERS + 1))
-    found = snapshot.survey(ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1))
-    amounts = snapshot.arriving(found.coming)
+    everything = frozenset(range(BROKERS + 1))
+    facts = ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1)
+    amounts = arriving_at(caller, caller.divide(surveyed_chunk, facts, SnapshotSurvey.merge).coming)
     caller.close()
     return amounts
 

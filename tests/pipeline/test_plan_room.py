@@ -6,11 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.arriving import with_arriving
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
-from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob, read_brokers
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import with_arriving
+from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers, still_coming
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
@@ -65,7 +64,7 @@ def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Pat
         4: PlannerBroker(4, None, False),
         5: PlannerBroker(5, None, True, 2000, arriving=30),
     }
-    assert broker_spaces(path, 0.1) == {
+    assert broker_spaces(path, 0.1, still_coming(path)) == {
         2: BrokerSpace(500 - 980, (500,)),
         3: BrokerSpace(600, (400, 200)),
         5: BrokerSpace(2000 - 1800 - 30 - 200, (-30,)),
@@ -101,19 +100,22 @@ def test_dp_2_room_that_moves_in_flight_will_take_is_not_planned_again(tmp_path:
 def test_dp_3_the_verifier_finds_brokers_whose_volumes_cannot_hold_what_comes(
     sizes: tuple[int, ...], saying: str | None, tmp_path: Path, spark: SparkSession
 ) -> None:
-    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.0)
+    path = write_snapshot(tmp_path / "s")
+    spaces = broker_spaces(path, 0.0, still_coming(path))
     found = dict(overfull_brokers(spaces, {3: sizes, 1: [10_000]}))
     assert list(found) == ([3] if saying else [])
     assert (saying or "") in found.get(3, "")
 
 
 def test_dp_3_the_verifier_counts_what_is_on_its_way(tmp_path: Path, spark: SparkSession) -> None:
-    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.0)
+    path = write_snapshot(tmp_path / "s")
+    spaces = broker_spaces(path, 0.0, still_coming(path))
     assert dict(overfull_brokers(spaces, {2: [21]})) == {2: "gets 21 bytes, has room for 20"}
 
 
 def test_dp_3_a_broker_that_is_too_full_already_breaks_no_rule_if_nothing_comes(tmp_path: Path) -> None:
-    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.1)
+    path = write_snapshot(tmp_path / "s")
+    spaces = broker_spaces(path, 0.1, still_coming(path))
     assert spaces[2].total < 0
     assert list(overfull_brokers(spaces, {3: [1]})) == []
     assert [broker for broker, _ in overfull_brokers(spaces, {2: [1]})] == [2]

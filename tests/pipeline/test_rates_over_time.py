@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshots.rates_over_time import RatesOverTime
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, Rates
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import NO_RATES, Rates, RatesOverTime
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.test_export import PartlySilentCluster, exported, rows, run

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import NO_RATES, RatesTable
 
 GOOD = "topic,partition,bytes_in,bytes_out,messages_in,cpu\norders,0,100,300.5,,5\norders,1,0,,7,\nusers,,90,30,3,6\n"
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import spark_session
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
-from kafka_reassign_rpc.support.environment import SPARK_CLASSES
+from kafka_reassign_rpc.support.connection_flags import SPARK_CLASSES
 from tests.pipeline.test_plan_room import write_snapshot
 
 
@@ -128,7 +128,7 @@ def test_dp_6_prepare_says_where_it_cannot_write(
 
 def test_dp_6_what_plans_and_audits_import_has_no_client_of_kafka() -> None:
     """It takes a third of a second, and they contact no cluster."""
-    jobs = "planning.plan_job, reports.plan_report, auditing.audit_job, reports.audit_report, reports.result_directory"
+    jobs = "planning.plan_job, reports.plan_report, auditing.audit_job, reports.result_pages"
     script = f"import sys, {', '.join(f'kafka_reassign_rpc.pipeline.{job}' for job in jobs.split(', '))}\n" + (
         "print([name for name in sys.modules if name.split('.')[0] == 'kafka' or name == 'kafka_reassign_rpc.client'])"
     )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.planning.snapshot_rates import standing_rates, stricter_rate_notes
+from kafka_reassign_rpc.pipeline.planning.plan_input import standing_rates, stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER, STATIC, SnapshotMeta
 

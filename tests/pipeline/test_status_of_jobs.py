@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli import status_line
+from kafka_reassign_rpc.cli import pipeline_jobs
 from kafka_reassign_rpc.cli.main import main
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
@@ -20,7 +20,7 @@ SNAPSHOT = [("t", 0, [1, 2, 3], [1, 2, 3])]
 @pytest.fixture
 def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe gets each step, not one every few seconds."""
-    monkeypatch.setattr(status_line, "REPEAT_EVERY_S", 0.0)
+    monkeypatch.setattr(pipeline_jobs, "REPEAT_EVERY_S", 0.0)
 
 
 @pytest.mark.usefixtures("shared", "every_step")

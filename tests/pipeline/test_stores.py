@@ -13,7 +13,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import RemoteDirectory, require_free
 from kafka_reassign_rpc.pipeline.plans import batch_reader, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import SUMMARY, read_summary
-from kafka_reassign_rpc.pipeline.reports import plan_report, result_directory
+from kafka_reassign_rpc.pipeline.reports import plan_report, result_tables
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
@@ -205,7 +205,7 @@ def test_dp_6_results_come_from_the_driver_not_from_executors(s3: S3) -> None:
     schema = pa.schema([("id", pa.int64()), ("ids", pa.list_(pa.int32())), ("s", pa.string())])
     for count in (3, 2):
         rows = [{"id": one, "ids": [one], "s": None} for one in range(count)]
-        with result_directory.ResultDirectory(store_path(AT)) as results:
+        with result_tables.ResultDirectory(store_path(AT)) as results:
             assert results.write_tables({"t": pa.Table.from_pylist(rows, schema)})["t"].total == count
             results.write_page("report.html", "<p>")
         table = parquet_files.read(store_path(AT) / "t.parquet", schema)

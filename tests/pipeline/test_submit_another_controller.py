@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.submit_command import _what_goes_on
-from kafka_reassign_rpc.cli.submit_ending import FAILED, carry_out
+from kafka_reassign_rpc.cli.pipeline_jobs import Status
+from kafka_reassign_rpc.cli.submit_command import FAILED, _what_goes_on, carry_out
 from kafka_reassign_rpc.client import MoveTerms, PartitionReassignment, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_EXPECTATIONS
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation

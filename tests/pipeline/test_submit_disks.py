@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.cli import submit_disks_command
+from kafka_reassign_rpc.cli import submit_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -20,13 +20,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     ReplicaNotAvailable,
 )
 from kafka_reassign_rpc.core.throttling.replication_throttles import LOG_DIRS_RATE
-from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
-from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
-from kafka_reassign_rpc.pipeline.disks.disk_throttle import FILE
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DiskRequest, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_queue import DirMove, MoveState, SeenReplica, state_of
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import run as plan
-from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission
+from kafka_reassign_rpc.pipeline.disks.submit_disks import FILE, DiskSubmission
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -339,7 +337,7 @@ def test_dh_3_who_interrupts_is_told_of_a_throttle_only_where_there_is_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     cluster = standing(interrupt_at=1)
-    monkeypatch.setattr(submit_disks_command, "connected", lambda _: nullcontext(cluster))
+    monkeypatch.setattr(submit_command, "connected", lambda _: nullcontext(cluster))
     words = ["submit", "--plan", str(path), "--bootstrap-server", "h:1", "--execute", *throttle]
     assert main(words) == 130
     told = capsys.readouterr().err

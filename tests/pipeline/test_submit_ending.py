@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.submit_ending import Submitted, carry_out
+from kafka_reassign_rpc.cli.pipeline_jobs import Status
+from kafka_reassign_rpc.cli.submit_command import Submitted, carry_out
 from kafka_reassign_rpc.client import KafkaError, Replica, Unreachable
-from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DiskRequest
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import run as plan_disks
 from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission

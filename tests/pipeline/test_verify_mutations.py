@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_room
-from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
+from kafka_reassign_rpc.pipeline.planning.verify_figures import (
+    brokers_over_limits,
+    faults_of_batches,
+    faults_of_figures,
+    loads_after,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, faults_of_files, named_faults
 from kafka_reassign_rpc.pipeline.planning.verify_job import SENTENCES
-from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS as USELESS_COPY
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
@@ -182,6 +185,8 @@ OF_ROWS = [
              row([1, 2, 3], [4, 2, 3], first=2)),
     Mutation("priority", "a partition at risk starts with the others", HEAL,
              row([9, 1, 2], [6, 1, 2], isr=[1], priority=1), row([9, 1, 2], [6, 1, 2], isr=[1])),
+    Mutation("start", "the table does not say when a move starts", REBALANCE, MOVE,
+             row([1, 2, 3], [4, 2, 3], start=None)),
     Mutation("start", "the table has another order than the files", REBALANCE, MOVE,
              row([1, 2, 3], [4, 2, 3], start=2)),
     Mutation("reason", "a move has no reason", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], reason="")),
@@ -230,6 +235,9 @@ OF_ROWS = [
     Mutation("left-out", "a row of those left out has other bytes", DRAIN,
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT, 10)]),
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT, 11)])),
+    Mutation("left-out", "a row of those left out has no bytes", DRAIN,
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT)]),
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT, None)])),
     Mutation("left-out", "a row of those left out has other replicas", DRAIN,
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT)]),
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 4], FLIGHT)])),
@@ -326,6 +334,7 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "fewer bytes are said to cross racks", lambda one: {
         "impact": msgspec.structs.replace(one.impact or ImpactFigures(), bytes_across_racks=-1)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
+    ("impact", "the plan no longer says what it does to partitions", lambda _: {"impact": None}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),
     ("moves-at-a-time", "a thousand moves of a broker run at a time", lambda _: {"moves_at_a_time": 1000}),
@@ -346,6 +355,10 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "another partition is named as left out",
      lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"], 10)]}),
     ("summary", "what is left out has other bytes", lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-1"], 11)]}),
+    ("summary", "what is left out has no bytes", lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-1"])]}),
+    ("summary", "a reason of what is left out is told twice", lambda one: {"left_out": [*one.left_out, *one.left_out]}),
+    ("summary", "no broker is said to be the furthest", lambda _: {"furthest_after": {}}),
+    ("why", "a measure is told twice", lambda one: {"why_not_better": [*one.why_not_better, one.why_not_better[0]]}),
     ("summary", "what is left out is said to stay on a broker that is not emptied",
      lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-1"], 10, {1: StayingFigures(1, 10)})]}),
     ("summary", "a broker held other bytes", lambda one: {"brokers": second(one, before=LoadFigures(21, 2, 0, 4, 0))}),
@@ -380,6 +393,9 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
      lambda one: {"batches": [msgspec.structs.replace(one.batches[0], busiest=2)]}),
     ("summary", "a batch takes less than its busiest broker",
      lambda one: {"batches": [msgspec.structs.replace(one.batches[0], expected_seconds=0.9)], "batches_seconds": 0.9}),
+    ("longest", "a batch takes longer than its slowest sender and receiver",
+     lambda one: {"batches": [msgspec.structs.replace(one.batches[0], expected_seconds=2.2)], "batches_seconds": 2.2}),
+    ("longest", "the plan takes longer than all brokers in turn", lambda _: {"expected_seconds": 2.2}),
     ("summary", "a batch starts before the one before it has ended",
      lambda one: {"batches": [msgspec.structs.replace(one.batches[0], starts_after_seconds=5.0)]}),
     ("summary", "a batch has another priority",
@@ -413,6 +429,18 @@ def test_dp_3_of_equally_large_partitions_the_verifier_takes_the_last_name_in_wh
         for chunk in chunks:
             sums.add(SnapshotRows(said(*chunk).partitions).sums())
         assert sums.largest == (None if chunks == [rows[4:]] else (10, "t-2"))
+
+
+def test_dp_3_what_differs_is_told_alone_and_with_all_digits_of_a_short_time() -> None:
+    checked, fine = of_three()
+    batch = msgspec.structs.replace(fine.batches[0], busiest_bytes=9, expected_seconds=0.99999)
+    changed = msgspec.structs.replace(fine, impact=ImpactFigures(), batches=[batch], batches_seconds=0.99999)
+    assert [str(one) for one in faults_of_figures(SUMS, checked, THREE, THREE_FACTS, changed)] == [
+        "summary: leader_leaves of impact: 0, not 1",
+        "summary: batch 1: says 9 bytes of broker 1, which copies 10; the busiest one copies 10",
+        "summary: batch 1: 0.99999 s are fewer than its least, 1 s",
+        "summary: batches_seconds: 0.99999 are fewer than the least, 1",
+    ]
 
 
 def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:

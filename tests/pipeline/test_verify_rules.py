@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.pipeline.broker_lists import NOBODY
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import Chunk
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_racks import less_even_over_racks, most_in_a_rack
 from kafka_reassign_rpc.pipeline.planning.verify_rules import broken_rules
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import less_even_over_racks, most_in_a_rack
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.pipeline.verified_rows import said

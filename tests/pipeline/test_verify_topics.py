@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.planning.verify_topics import above_even, topic_shares
+from kafka_reassign_rpc.pipeline.planning.verify_sums import above_even, topic_shares
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     SUMMARY as SUMMARY_FILE,
 )

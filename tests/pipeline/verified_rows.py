@@ -22,7 +22,8 @@ def said(*rows: Mapping[str, Any]) -> Said:
     for row in rows:
         key = {"topic": row["topic"], "partition": row["partition"]}
         for table, columns in names.items():
-            tables[table] += [key | dict(zip(columns, values, strict=False)) for values in row[table]]
+            usual = key | ({"bytes": row["size"]} if table == "left_out" else {})
+            tables[table] += [usual | dict(zip(columns, values, strict=False)) for values in row[table]]
         if (replicas := row["replicas"]) is not None:
             wanted = row.get("destination") or replicas
             tables["partitions"].append(key | {

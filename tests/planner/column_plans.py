@@ -4,16 +4,20 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kafka_reassign_rpc.planner.columns.column_survey import column_survey
-from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
-from kafka_reassign_rpc.planner.columns.movable_rows import movable_rows
+from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks
 from kafka_reassign_rpc.planner.columns.partition_chunk import Applied, OddRow, PartitionChunk
-from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
-from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanOptions
+from kafka_reassign_rpc.planner.columns.partition_columns import (
+    NOBODY,
+    Numbers,
+    PartitionColumns,
+    column_survey,
+    movable_rows,
+)
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 
 
 def make_plan(cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> Plan:
@@ -26,7 +30,8 @@ def plan_of_chunks(
 ) -> Plan:
     """Each chunk on its own, with the chunks' sums merged in any order. Raises PlanError."""
     coordinator = RoundCoordinator(cluster.brokers, goal, options)
-    racks, live = surveyed_racks(goal, cluster.brokers), frozenset(one.id for one in cluster.brokers if one.live)
+    racks = live_racks(cluster.brokers) if goal.kind is GoalKind.REBALANCE else None
+    live = frozenset(one.id for one in cluster.brokers if one.live)
     survey, made = Survey(), list[PartitionChunk]()
     for topics in chunks:
         columns = columns_of(topics, cluster.brokers)

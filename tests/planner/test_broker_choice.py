@@ -45,6 +45,15 @@ def test_dp_2_racks_get_new_replicas_by_their_weight() -> None:
     assert abs(share(heavy, "a") - 4 / 6) < 0.05
 
 
+def test_dp_2_the_first_rack_that_is_drawn_gets_the_replica_if_it_has_room_and_fewest_replicas() -> None:
+    """Which one that is depends on the key alone: the same partition gets the same rack, whatever else there is."""
+    drawn = choice({})
+    for key in KEYS[:100]:
+        broker = drawn.choose((), 10, key)
+        assert broker is not None
+        assert RACKS[broker] == "abc"[drawn.rack_weights.draw(random_bits(key, 0))]
+
+
 def test_dp_2_of_the_replicas_that_a_scarce_rack_would_get_only_its_share_may_try() -> None:
     assert racks(choice({"a": 0.0}))["a"] == 0
     found = racks(choice({"a": 0.5}))  # half of them may try it, of which a third draws it

@@ -7,8 +7,10 @@ import pytest
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.placement.spare_loads import SpareRooms
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, Volume
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT
 from tests.planner.clusters import partition, random_cluster, topic
 from tests.planner.column_plans import make_plan
 
@@ -132,3 +134,14 @@ def test_dp_13_a_broker_with_as_many_replicas_as_it_may_have_gets_none_and_a_not
     assert made.moves == ()
     why = "broker 3 holds more than --broker-max-replicas allows already: nothing comes to it"
     assert made.summary.notes == (why,)
+
+
+def test_dp_2_a_copy_that_is_taken_back_comes_to_no_broker_that_is_at_its_limit() -> None:
+    listed = {broker: PlannerBroker(broker) for broker in (1, 2, 3)}
+    before = dict.fromkeys(listed, Load(bytes=100, replicas=5))
+    limited = PlanOptions(broker_max={"replicas": {1: 8, 3: 9}})
+    rooms = SpareRooms(listed, [*listed], before, 1, limited)
+    rooms.bring(1, Load(bytes=10, replicas=2))
+    wide = Load(bytes=1_000, replicas=100)
+    found = rooms.within_limits({(1, IN): wide, (1, OUT): wide, (2, IN): wide})
+    assert found == {(1, IN): wide._replace(replicas=1), (1, OUT): wide, (2, IN): wide}

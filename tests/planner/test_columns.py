@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.brokers.broker_load import leadership_load, replica_load
 from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
-from kafka_reassign_rpc.planner.columns.column_survey import column_survey
-from kafka_reassign_rpc.planner.columns.exact_sums import exact_sums
-from kafka_reassign_rpc.planner.columns.partition_columns import random_columns
+from kafka_reassign_rpc.planner.columns.partition_columns import column_survey, exact_sums
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
@@ -35,9 +33,9 @@ def test_dp_6_sums_by_code_are_exact_however_large(values: list[tuple[int, int]]
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1), st.integers(-(2**70), 2**70), st.integers(0, 9))
 def test_dp_6_columns_draw_the_random_numbers_of_single_partitions(keys: list[int], salt: int, more: int) -> None:
     columns = np.array(keys, np.uint64)
-    assert random_columns(columns, salt).tolist() == [random_bits(key, salt) for key in keys]
-    turns = np.full(len(keys), more)
-    assert random_columns(columns, salt, turns).tolist() == [random_bits(key, salt + more) for key in keys]
+    assert random_bits(columns, salt).tolist() == [random_bits(key, salt) for key in keys]
+    salts = np.full(len(keys), more, np.uint64) + abs(salt) % 2**62
+    assert random_bits(columns, salts).tolist() == [random_bits(key, abs(salt) % 2**62 + more) for key in keys]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -47,7 +45,8 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
     topics = list(cluster.topics)
     for one in (one for held in topics for one in held.partitions):
         one.bytes = chance.choice((UNKNOWN, 0, chance.randrange(2**55)))
-        one.produce, one.fetch, one.messages = chance.choice((0, 10**9)), chance.choice((0, 5)), chance.choice((0, 7))
+        one.produce, one.fetch = chance.choice((0, 0, 1, 10**9)), chance.choice((0, 0, 1, 5))
+        one.messages = chance.choice((0, 7))
         one.cpu = chance.choice((0, 11))
     expected = Survey()
     for one in (one for held in topics for one in held.partitions):

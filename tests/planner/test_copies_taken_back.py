@@ -9,7 +9,7 @@ from kafka_reassign_rpc.planner import round_coordinator
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
-from kafka_reassign_rpc.planner.chunk_round import without_a_copy
+from kafka_reassign_rpc.planner.columns.partition_chunk import without_a_copy
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_within
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, repli
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.placement.search_round import SearchRound
+from kafka_reassign_rpc.planner.placement.exchange_search import SearchRound
 from kafka_reassign_rpc.planner.placement.searched_placement import EDGE
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
@@ -105,6 +105,7 @@ def test_dp_11_another_replica_is_copied_in_place_of_one_where_loads_are_near_th
     assert made.bytes <= 1.15 * 5_966 * SIZE_UNIT
 
 
+@pytest.mark.gate
 @pytest.mark.long
 def test_dp_11_passes_for_the_tolerance_alone_follow_one_that_has_left_a_broker_outside() -> None:
     """Each of 12 brokers must lead exactly three of 36 partitions, and have nine replicas."""
@@ -139,6 +140,7 @@ def outside(loads: Mapping[int, Load], targets: Mapping[int, Sequence[float]]) -
     return sum(max(0.0, share - TOLERANCE * EDGE) for share in shares)
 
 
+@pytest.mark.gate
 @pytest.mark.long
 def test_dp_11_the_seed_matters_little_to_the_quality() -> None:
     others = [make_plan(cluster(2), REBALANCE, PlanOptions(seed=seed)) for seed in (1, 2)]
@@ -155,6 +157,7 @@ def test_dp_11_the_search_copies_no_more_than_max_bytes(part: float) -> None:
     assert broken_rules(cluster(2), REBALANCE, made, PlanOptions().headroom) == []
 
 
+@pytest.mark.gate
 @pytest.mark.long
 def test_dp_11_of_a_large_cluster_that_is_still_uneven_the_search_sees_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     stood, options = random_cluster(12, 3, 400), PlanOptions(rounds=2)

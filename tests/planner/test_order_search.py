@@ -11,11 +11,10 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling import order_search, plan_estimate
+from kafka_reassign_rpc.planner.scheduling import move_batching, plan_simulation
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
-from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, simulate
+from kafka_reassign_rpc.planner.scheduling.move_batching import in_sooner_order
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, estimate, simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from tests.effort import examples
 from tests.planner.batched_moves import batched
@@ -41,7 +40,7 @@ def over_bound(moves: Sequence[PlannedMove]) -> float:
 @pytest.mark.parametrize(
     ("shape", "partitions", "seed"),
     [
-        ("moving", 1_000, 4),
+        pytest.param("moving", 1_000, 4, marks=pytest.mark.gate),
         pytest.param("moving", 1_000, 1, marks=pytest.mark.release),
         pytest.param("giant", 2_000, 3, marks=pytest.mark.release),
     ],
@@ -86,7 +85,7 @@ def test_dp_7_another_order_has_each_move_once_what_is_at_risk_first_and_is_neve
 
 def test_dp_7_a_plan_that_is_near_its_bound_stays_as_it_is() -> None:
     moves = [move(n, n % 3, 3 + n % 3, size=1000) for n in range(60)]
-    assert over_bound(moves) <= order_search.GOOD
+    assert over_bound(moves) <= move_batching.GOOD
     assert sooner(moves) == moves
 
 
@@ -100,12 +99,12 @@ def test_dp_7_a_plan_whose_first_order_is_at_the_bound_is_simulated_once_for_its
         calls.append(caps)
         return simulate(copies, network, caps)
 
-    for module in (order_search, plan_estimate):
+    for module in (move_batching, plan_simulation):
         monkeypatch.setattr(module, "simulate", counted)
     alike = [move(n, n % 3, 3 + n % 3, size=1000) for n in range(moves)]
     ordered = [*in_sooner_order(alike, NETWORK, LIMITS, CAPS, chooses_cap=True)]
-    found = plan_estimate.estimate(batched(ordered, NETWORK), NETWORK, CAPS, chooses_cap=True)
-    assert found.carried_out.seconds <= found.bound.seconds / plan_estimate.WORTH
+    found = plan_simulation.estimate(batched(ordered, NETWORK), NETWORK, CAPS, chooses_cap=True)
+    assert found.carried_out.seconds <= found.bound.seconds / plan_simulation.WORTH
     assert found.gains == ()
     assert len(calls) == most
 
@@ -129,10 +128,10 @@ def test_dp_7_a_large_plan_is_passed_on_as_it_comes_and_a_small_one_is_tried_a_b
         calls.append(given)
         return simulate(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(order_search, "simulate", counted)
+    monkeypatch.setattr(move_batching, "simulate", counted)
     moves = [move(n, 1 + n % 2, 3 + n // 2 % 3, size=10**6 if n % 7 == 0 else 10) for n in range(400)]
     bound = time_bound(CopyTable(moves).arrays(), NETWORK).seconds
-    monkeypatch.setattr(order_search, "GOOD", 0.5)
+    monkeypatch.setattr(move_batching, "GOOD", 0.5)
     assert bound > 0
     sooner(moves)
     assert len(calls) == 1 + 75, "the first order, and as many others as 30,000 simulated moves allow"

@@ -11,15 +11,14 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling import plan_estimate, plan_simulation
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
-from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
-from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
+from kafka_reassign_rpc.planner.scheduling import plan_simulation
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, Floats, fair_rates, time_bound
+from kafka_reassign_rpc.planner.scheduling.move_batching import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import (
     POINTS,
     Simulated,
     Timeline,
+    estimate,
     simulate,
     simulate_batches,
 )
@@ -106,7 +105,7 @@ def test_dp_3_an_estimate_says_what_more_moves_in_all_gain_where_brokers_with_ro
         "broker 1 has no room"
     )
     assert gains(one_sender, NetworkLimits(10, {1: 40}), PlanCaps(2, 1), "moves_per_batch") == {2: 20}
-    monkeypatch.setattr(plan_estimate, "_MORE_TRIED_UP_TO", 3)
+    monkeypatch.setattr(plan_simulation, "_MORE_TRIED_UP_TO", 3)
     assert gains(moves, TEN, PlanCaps(1, 1), "moves_per_batch") == {2: 20}, "of a large plan only the double"
 
 
@@ -119,7 +118,7 @@ def test_dp_3_no_other_cap_in_all_is_tried_where_the_cap_per_broker_keeps_moves_
         tried.append(caps)
         return simulate(copies, network, caps)
 
-    monkeypatch.setattr(plan_estimate, "simulate", simulated)
+    monkeypatch.setattr(plan_simulation, "simulate", simulated)
     moves = [move(n, 1, 11 + n % 2, size=100) for n in range(40)]  # three brokers: never more than 3 moves
     found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), PlanCaps(1, 3))
     assert found.carried_out.seconds > 1.5 * found.bound.seconds

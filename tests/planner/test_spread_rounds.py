@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import NO_LIMIT
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
-from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
-from kafka_reassign_rpc.planner.proposals.topic_spread import TOPIC_EXCESS
+from kafka_reassign_rpc.planner.placement.balance_round import SpreadRounds
+from kafka_reassign_rpc.planner.proposals.round_sums import TOPIC_EXCESS
 from tests.tables import for_each
 
 SHARES = [{1: 3, 2: 1}] * len(MEASURES)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder
+from kafka_reassign_rpc.planner.scheduling.queue_order import StartOrder
 
 
 def move(partition: int, *target: int) -> PlannedMove:

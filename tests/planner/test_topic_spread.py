@@ -57,6 +57,7 @@ def test_dp_13_leaders_alone_are_spread_without_a_copy() -> None:
     assert all(max(leaders.values()) <= 4 for _, leaders in after(cluster, made).values())
 
 
+@pytest.mark.gate
 def test_dp_13_a_random_cluster_is_even_by_topics_and_by_brokers_also_in_chunks() -> None:
     cluster = random_cluster(12, 3, 600, seed=4)
     made = make_plan(cluster, REBALANCE, SPREAD)

@@ -8,8 +8,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConf
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.preflight.findings import Finding, Level
-from kafka_reassign_rpc.zookeeper.access import Access
-from kafka_reassign_rpc.zookeeper.znode_acls import always
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)

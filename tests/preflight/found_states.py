@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafka_reassign_rpc.controller import invalid_election_znodes
+from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
 
@@ -15,7 +15,7 @@ def found_state() -> dict[str, Any]:
         "registered": ["1", "2", "3"],
         "servers": [],
         "taken_ids": [],
-        "migration": invalid_election_znodes.migration(None),
+        "migration": controller_election.migration(None),
         "marks": [],
         "election": False,
         "missing": [],

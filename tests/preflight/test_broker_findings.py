@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.preflight import topic_config_findings
+from kafka_reassign_rpc.preflight import restart_findings
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import findings
 from kafka_reassign_rpc.preflight.findings import Level, warning
@@ -164,7 +164,7 @@ def test_hm_1_remote_storage_of_a_topic_is_held_against_every_broker(
         BrokerAnswer(Broker(index, 1, (HERE,)), HERE, "" if one is not None else "silent", configs=one or {})
         for index, one in enumerate(brokers, start=1)
     ]
-    (found,) = topic_config_findings.findings(REMOTE, answers, warning)
+    (found,) = restart_findings.of_topics(REMOTE, answers, warning)
     assert found.level is level
     assert word in found.text
-    assert all(one.level is Level.OK for one in topic_config_findings.findings({"t": {}}, answers, warning))
+    assert all(one.level is Level.OK for one in restart_findings.of_topics({"t": {}}, answers, warning))

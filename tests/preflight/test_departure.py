@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.preflight import departure_findings
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.check_departure import default_min_isr
+from kafka_reassign_rpc.preflight.departure_findings import default_min_isr
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

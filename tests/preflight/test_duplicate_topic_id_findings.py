@@ -8,9 +8,8 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.preflight.ask_duplicate_topic_ids import Log, Twins
 from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.duplicate_topic_id_findings import findings
+from kafka_reassign_rpc.preflight.duplicate_topic_id_findings import Log, Twins, findings
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment, TopicZnode, encode_topic

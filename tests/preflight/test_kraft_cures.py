@@ -10,9 +10,8 @@ import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete
-from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import id_of, topic_creates
 from tests.faults.cluster import simulated_cluster

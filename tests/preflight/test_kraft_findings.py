@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller import invalid_election_znodes
+from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.restarts.client_values import is_credential
+from kafka_reassign_rpc.core.restarts.ending_values import is_credential
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
-from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import Cures
@@ -24,7 +23,7 @@ from kafka_reassign_rpc.preflight.kraft_findings import findings
 from kafka_reassign_rpc.preflight.migration_state import MigrationState, writers
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
-from kafka_reassign_rpc.preflight.restart_state import RestartState
+from kafka_reassign_rpc.preflight.restart_findings import RestartState
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
@@ -213,12 +212,12 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
         "broker 4",
     ),
     "an empty /migration": (
-        with_(1, migration=invalid_election_znodes.migration(b"")),
+        with_(1, migration=controller_election.migration(b"")),
         "migration",
         znode_paths.MIGRATION,
     ),
     "garbage in /migration": (
-        with_(1, migration=invalid_election_znodes.migration(b"{")),
+        with_(1, migration=controller_election.migration(b"{")),
         "migration",
         znode_paths.MIGRATION,
     ),

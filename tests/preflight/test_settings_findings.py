@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.findings import Level
-from kafka_reassign_rpc.preflight.settings_findings import findings
+from kafka_reassign_rpc.preflight.znode_findings import of_settings
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from kafka_reassign_rpc.preflight.settings_findings import findings
     ],
 )
 def test_dh_5_windows_that_a_server_here_cannot_read_are_a_finding(text: str, level: Level, told: str) -> None:
-    [found] = [one for one in findings(Cluster(settings={"reassignment.windows": text})) if one.subject == "windows"]
+    [found] = [one for one in of_settings(Cluster(settings={"reassignment.windows": text})) if one.subject == "windows"]
     assert found.level is level
     assert told in found.text
 
 
 def test_dh_5_while_the_settings_cannot_be_read_nothing_more_is_said_of_them() -> None:
-    assert [one.subject for one in findings(Cluster(settings_problem="garbage"))] == ["settings"]
+    assert [one.subject for one in of_settings(Cluster(settings_problem="garbage"))] == ["settings"]

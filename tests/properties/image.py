@@ -10,9 +10,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.round.stored_partition import (
+    LoadedAssignment,
+    LoadedState,
+    durable_assignment,
+    partition_of,
+)
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition

@@ -22,12 +22,11 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import decided, learn
 from tests.effort import examples
 from tests.properties.controller_machine import NAMES, SAFE

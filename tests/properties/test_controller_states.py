@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment
+from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked

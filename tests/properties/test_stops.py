@@ -24,18 +24,18 @@ from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, New
 from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
+from kafka_reassign_rpc.controller.duties import topic_removals
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ReloadNeeded
-from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
-from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover.controller_epochs import KnownEpochs
+from kafka_reassign_rpc.core.failover.former_controllers import KnownEpochs
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
@@ -125,7 +125,6 @@ class Deletions(RuleBasedStateMachine):
         super().__init__()
         self.loop = VirtualLoop()
         asyncio.set_event_loop(None)
-        self.number = 100
         self.creations: list[tuple[list[str], asyncio.Future[Any]]] = []
         self.unseen: set[TopicPartition] = set()
         """Edited without a notice: where a new controller finds that, brokers act with the next leader epoch."""
@@ -134,12 +133,12 @@ class Deletions(RuleBasedStateMachine):
         self.patches: list[Any] = [
             patch.object(RpcClient, "open", connect(self.models)),
             patch.object(turns, "TURN_S", -1.0),
-            patch.object(topic_removal, "remove_topic", self.remove_topic),
+            patch.object(topic_removals, "remove_topic", self.remove_topic),
         ]
         for one in self.patches:
             one.start()
         for model in self.models.values():
-            model.start(self.next_id())
+            model.start(self.log.next_number())
         self.do(self.begin_term())
 
     def do(self, work: Awaitable[Any]) -> Any:
@@ -147,10 +146,6 @@ class Deletions(RuleBasedStateMachine):
             return await work
 
         return self.loop.run_until_complete(run())
-
-    def next_id(self) -> int:
-        self.number += 1
-        return self.number
 
     def registered(self) -> dict[int, Any]:
         found = {id_: model.registration for id_, model in self.models.items() if model.is_up}
@@ -201,7 +196,7 @@ class Deletions(RuleBasedStateMachine):
         new = [NewTopic(name, assignments=placed) for name in names]
         answer = self.submit(
             lambda: topic_commands.CreateTopicsCommand(
-                new, validate_only=False, new_id=lambda: UUID(int=self.next_id()), random=Random(1)
+                new, validate_only=False, new_id=lambda: UUID(int=self.log.next_number()), random=Random(1)
             )
         )
         self.creations.append((names, answer))
@@ -250,7 +245,7 @@ class Deletions(RuleBasedStateMachine):
     @rule(broker=brokers, noticed=st.booleans(), wait=waits)
     def broker_starts(self, broker: int, noticed: bool, wait: float) -> None:
         """Also one that lives: it bounces."""
-        self.models[broker].start(self.next_id())
+        self.models[broker].start(self.log.next_number())
         self.notice(noticed, wait)
 
     def notice(self, noticed: bool, wait: float) -> None:
@@ -346,7 +341,7 @@ class Deletions(RuleBasedStateMachine):
             model.broken = False
             model.faults.clear()
             if not model.is_up or model.leaves:
-                model.start(self.next_id())
+                model.start(self.log.next_number())
         self.notice(noticed=True, wait=AT_REST_S)
         self.do(self.read_all())
         again: dict[str, list[int]] = {}
@@ -382,6 +377,18 @@ class Deletions(RuleBasedStateMachine):
         stored, known = self.log.cluster.topics, self.cluster.topics
         if any(name not in known or known[name].version != one.version for name, one in stored.items()):
             await self.begin_term()
+
+
+def test_sv_10_a_topic_that_is_put_back_with_fewer_replicas_and_deleted_leaves_no_replica_that_nobody_stops() -> None:
+    """Broker 3 leads the former one. It loses the question that it is asked, and the deletion does not wait for it."""
+    steps = Deletions()
+    try:
+        steps.create(["t"], {0: (3, 1, 2), 1: (3, 1, 2)}, AT_REST_S)
+        steps.requests_fail(3, [Fault.LOST] * 2)
+        steps.somebody_puts_back("t", (1,), 0.0)
+        steps.delete("t", AT_REST_S)
+    finally:
+        steps.teardown()
 
 
 TestDeletions = Deletions.TestCase

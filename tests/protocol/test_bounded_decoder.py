@@ -20,6 +20,8 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     decode_response,
     encode_body,
     encode_request,
+    encode_response,
+    peek_client_id,
     request_prefix,
 )
 from kafka_reassign_rpc.protocol.frame_errors import (
@@ -48,6 +50,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
 )
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
@@ -92,7 +95,7 @@ def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -
             decoded(read(data[:end], 0, UNLIMITED))
 
 
-@pytest.mark.parametrize("tried", [1, pytest.param(len(ABSURD), marks=pytest.mark.long)])
+@pytest.mark.parametrize("tried", [1, pytest.param(len(ABSURD), marks=pytest.mark.gate)])
 @for_each("body", kafka_bodies.load())
 def test_sv_6_absurd_lengths_and_counts_anywhere_end_in_a_message_or_a_typed_error(
     body: kafka_bodies.Body, tried: int
@@ -120,6 +123,24 @@ def test_sv_6_a_damaged_request_is_a_request_or_a_typed_error(
         frame[position % len(frame)] = value
     with contextlib.suppress(RemoteProtocolError):
         decode_request(bytes(frame[: len(frame) - cut]))
+
+
+@for_each("kind", [bytes, bytearray, memoryview])
+def test_sv_2_a_frame_in_any_kind_of_buffer_is_read_and_what_was_read_stays_when_the_buffer_is_used_again(
+    kind: type[bytes] | type[bytearray] | type[memoryview],
+) -> None:
+    asked = SaslAuthenticateRequest(version=2, auth_bytes=b"\0user\0password")
+    told = SaslAuthenticateResponse(
+        version=2, error_code=0, error_message=None, auth_bytes=b"proof", session_lifetime_ms=1
+    )
+    request = kind(encode_request(asked, version=2, correlation_id=1, client_id="one")[4:])
+    answer = kind(encode_response(told, version=2, correlation_id=1)[4:])
+    read = [
+        decode_request(request).body.auth_bytes,
+        decode_response(SaslAuthenticateResponse, answer, version=2)[1].auth_bytes,
+    ]
+    assert read == [asked.auth_bytes, told.auth_bytes]
+    assert {type(one) for one in read} == {bytes}
 
 
 @given(st.binary(max_size=200))
@@ -389,6 +410,15 @@ def test_sv_2_controlled_shutdown_0_has_a_header_without_client_id() -> None:
 def test_sv_2_any_client_id_is_read(client_id: str | None, version: int) -> None:
     frame = encode_request(MetadataRequest(version=version), version=version, correlation_id=1, client_id=client_id)
     assert decode_request(memoryview(frame)[4:]).header.client_id == client_id
+    assert peek_client_id(frame[4:]) == client_id
+
+
+def test_sv_5_a_client_id_that_is_not_whole_or_not_there_is_none() -> None:
+    frame = encode_request(MetadataRequest(version=8), version=8, correlation_id=1, client_id="name")[4:]
+    begins = frame.index(b"name")
+    assert [peek_client_id(frame[:end]) for end in (begins - 1, begins, begins + 3)] == [None] * 3
+    bare = encode_request(ControlledShutdownRequest(version=0, broker_id=5), version=0, correlation_id=9, client_id="x")
+    assert peek_client_id(bare[4:]) is None
 
 
 def test_sv_2_a_structure_that_is_null_is_read_as_none() -> None:

@@ -224,6 +224,7 @@ def test_sv_6_the_first_fault_is_the_one_that_is_reported() -> None:
     assert isinstance(refusal, Refusal)
     connection.refuse(refusal)
     assert isinstance(connection.fault, BadFrameSize), "it was seen before the request was read"
+    assert "a frame of -1 bytes" in str(connection.fault)
 
 
 def test_sv_2_api_versions_of_the_future_is_answered_in_version_0_and_the_connection_goes_on() -> None:
@@ -452,6 +453,7 @@ def test_sv_5_frames_of_a_login_are_cut_off_one_by_one_however_they_arrive() -> 
     assert connection.receive(stream[:3]) == 0
     assert connection.receive(stream[3:12]) == 1
     assert connection.next_frame() == b""
+    assert connection.waiting, "a part of the second has come"
     assert connection.receive(stream[12:]) == 0, "the first is in work"
     assert connection.waiting
     connection.answered()
@@ -482,6 +484,7 @@ def test_sv_5_a_frame_of_a_login_beyond_its_bound_ends_the_connection_before_it_
     connection.one_by_one(20)
     assert connection.receive(framed(bytes(20))) == 1
     connection.next_frame()
+    assert not connection.waiting, "nothing has come behind it"
     connection.answered()
     assert connection.receive((21).to_bytes(4, "big")) == 0
     assert "20" in str(connection.fault)

@@ -1,7 +1,8 @@
 """Nodes of a cluster, as far as the client can see them: real sockets, and answers that a test chooses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from tests.stop_listening import stop_listening
 
 METADATA, API_VERSIONS, ALTER, LIST = 3, 18, 45, 46
 NOT_CONTROLLER = 41
@@ -44,7 +46,7 @@ class ScriptedCluster:
 
 class ScriptedNode:
     """`asked`: the API keys of its requests, in order; `body`: of the last one. `replies`: what becomes of the answers
-    to an API.
+    to an API. `muted_s`: it reads nothing for so long after each answer, as a broker whose quota a client exceeds.
     """
 
     def __init__(self, cluster: ScriptedCluster, node: int) -> None:
@@ -55,6 +57,7 @@ class ScriptedNode:
         self.replies: dict[int, Reply] = {}
         self.connections = 0
         self.port = 0
+        self.muted_s = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
 
     def disconnect(self) -> None:
@@ -80,6 +83,8 @@ class ScriptedNode:
                         writer.close()
                         break
                     writer.write(reply)
+                    if self.muted_s:
+                        await asyncio.sleep(self.muted_s)
         self._writers.discard(writer)
         writer.close()
 
@@ -97,17 +102,42 @@ class ScriptedNode:
         return ListPartitionReassignmentsResponse(version=version, error_code=code, error_message=None, topics=[])
 
 
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
 @asynccontextmanager
-async def listening(node: ScriptedNode) -> AsyncIterator[ScriptedNode]:
-    """The node listens on a port of its own, which is what Metadata tells of it."""
-    server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
-    node.port = node.cluster.members[node.node] = server.sockets[0].getsockname()[1]
+async def accepting(serve: Serve, context: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """The port whose connections are served so. All of them have ended at the end of the block: one whose client has
+    gone a moment before would be a warning in a later test.
+    """
+    running: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await serve(reader, writer)
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        running[asyncio.create_task(run(reader, writer))] = writer
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context)
     try:
-        yield node
+        yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
-        node.disconnect()
-        await server.wait_closed()
+        await stop_listening([server])
+        for writer in running.values():
+            writer.close()
+        await asyncio.gather(*running)
+        for writer in running.values():
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+@asynccontextmanager
+async def listening(node: ScriptedNode, context: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedNode]:
+    """The node listens on a port of its own, which is what Metadata tells of it."""
+    async with accepting(node.serve, context) as port:
+        node.port = node.cluster.members[node.node] = port
+        yield node
 
 
 def addresses(nodes: Iterable[ScriptedNode]) -> list[str]:

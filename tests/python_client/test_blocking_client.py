@@ -84,8 +84,8 @@ def test_236_12_closing_a_client_ends_the_call_of_another_thread(node: ScriptedN
 
 def test_240_5_each_call_of_the_asyncio_client_is_one_of_the_blocking_client_with_its_documentation() -> None:
     """All but `start`: a blocking client is connected once it is made."""
-    calls = {name for name in vars(AsyncReassignmentClient) if not name.startswith("_")}
-    assert {name for name in vars(ReassignmentClient) if not name.startswith("_")} == calls - {"start"}
+    calls = {name for name in dir(AsyncReassignmentClient) if not name.startswith("_")}
+    assert {name for name in dir(ReassignmentClient) if not name.startswith("_")} == calls - {"start"}
     for name in calls - {"start", "close"}:
         asked, blocking = getattr(AsyncReassignmentClient, name), getattr(ReassignmentClient, name)
         assert not inspect.iscoroutinefunction(blocking), name

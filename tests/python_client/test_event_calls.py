@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, Event, EventPage, ReassignmentClient
-from kafka_reassign_rpc.client.event_calls import EventCursor
+from kafka_reassign_rpc.client.server_calls import EventCursor
 from tests.python_client.test_against_our_server import TOPIC, start_slowly
 from tests.waiting import eventually
 

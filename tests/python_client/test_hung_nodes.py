@@ -29,6 +29,9 @@ from tests.waiting import eventually
 QUORUM, DESCRIBE_CLUSTER = 55, 60
 NEVER_MS = 300_000
 """Whoever waits for an answer for so long fails its test."""
+SLOW = "kafka_reassign_rpc.client.request_routing.SLOW_S"
+TIME_TO_ANSWER_S = 1.0
+"""For nodes that do answer, on a busy machine."""
 
 
 class KRaftNode(ScriptedNode):
@@ -72,7 +75,7 @@ def hang(node: ScriptedNode) -> None:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.client.request_routing.SLOW_S", 0.1)
+    monkeypatch.setattr(SLOW, 0.1)
     monkeypatch.setattr("kafka_reassign_rpc.client.node_connections.random.shuffle", list.sort)
 
 
@@ -113,7 +116,10 @@ async def test_kr_1_several_addresses_that_hang_do_not_keep_the_client_from_the_
                 assert await client.list_partition_reassignments() == {}
 
 
-async def test_kr_1_in_kraft_mode_a_list_goes_past_a_controller_that_hangs_and_later_ones_do_not_ask_it() -> None:
+async def test_kr_1_in_kraft_mode_a_list_goes_past_a_controller_that_hangs_and_later_ones_do_not_ask_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SLOW, TIME_TO_ANSWER_S)
     async with two(KRaftNode) as (hung, good), client_of(hung) as client:
         assert await client.list_partition_reassignments() == {}
         assert (hung.asked.count(LIST), good.asked.count(LIST)) == (1, 0)
@@ -190,9 +196,10 @@ async def test_kr_1_a_standby_controller_is_not_asked_in_place_of_the_active_one
 
 async def test_kr_1_an_answer_that_takes_long_to_read_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*args: Any, **kwargs: Any) -> Any:
-        time.sleep(0.4)  # a thread reads large answers
+        time.sleep(1.5 * TIME_TO_ANSWER_S)  # a thread reads large answers
         return decode_body(*args, **kwargs)
 
+    monkeypatch.setattr(SLOW, TIME_TO_ANSWER_S)
     async with two(KRaftNode) as (first, second), client_of(first) as client:
         await client.list_partition_reassignments()
         asked = [*second.asked]
@@ -202,8 +209,9 @@ async def test_kr_1_an_answer_that_takes_long_to_read_is_asked_for_once(monkeypa
         assert (second.asked, first.asked.count(LIST)) == (asked, 2)
 
 
-async def test_kr_1_an_answer_that_is_on_its_way_is_asked_for_once() -> None:
+async def test_kr_1_an_answer_that_is_on_its_way_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over a slow network the same answer twice takes twice as long, each time."""
+    monkeypatch.setattr(SLOW, TIME_TO_ANSWER_S)
     async with two(KRaftNode) as (first, second), client_of(first) as client:
         await client.list_partition_reassignments()
         asked, sending = [*second.asked], list[asyncio.Task[None]]()
@@ -212,7 +220,7 @@ async def test_kr_1_an_answer_that_is_on_its_way_is_asked_for_once() -> None:
             for byte in answer:
                 for writer in first._writers:
                     writer.write(bytes((byte,)))
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(2 * TIME_TO_ANSWER_S / len(answer))
 
         def slowly(answer: bytes) -> bytes:
             sending.append(asyncio.create_task(trickle(answer)))

@@ -11,8 +11,7 @@ from kafka_reassign_rpc.client.log_dir_calls import (
     BrokerLogDirs,
     HeldReplica,
     LogDir,
-    describe_brokers,
-    describe_log_dirs,
+    LogDirCalls,
 )
 from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.request_routing import RequestRouter
@@ -62,15 +61,21 @@ class Brokers(RequestRouter):
         return answer(node)
 
 
+def client(router: RequestRouter) -> LogDirCalls:
+    made = LogDirCalls()
+    made._router = router
+    return made
+
+
 async def test_dp_1_all_brokers_are_asked_before_the_first_has_answered() -> None:
-    found = await describe_log_dirs(Brokers(expected=50), {broker: [A] for broker in range(50)})
+    found = await client(Brokers(expected=50)).describe_log_dirs({broker: [A] for broker in range(50)})
     assert found == [LogDirs(broker, {A: ReplicaLogDir("/d", None, broker, 0)}) for broker in range(50)]
 
 
 async def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide_no_answer() -> None:
     asked = {broker: {"t": [0]} for broker in (1, FROZEN, GONE, 2)}
 
-    found = await describe_brokers(Brokers(expected=4), asked, 300)
+    found = await client(Brokers(expected=4)).describe_brokers(asked, timeout_ms=300)
 
     assert list(found) == list(asked)
     for broker in (1, 2):
@@ -85,9 +90,9 @@ async def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide
 
 @pytest.mark.parametrize("broker", [WITHOUT_RIGHTS, REFUSES])
 async def test_dp_1_a_client_without_the_right_to_see_log_dirs_learns_so_from_any_kafka(broker: int) -> None:
-    error = (await describe_brokers(Brokers(1), {broker: {"t": [0]}}))[broker]
+    error = (await client(Brokers(1)).describe_brokers({broker: {"t": [0]}}))[broker]
     assert isinstance(error, ClusterAuthorizationFailed)
-    [dirs] = await describe_log_dirs(Brokers(1), {broker: [A]})
+    [dirs] = await client(Brokers(1)).describe_log_dirs({broker: [A]})
     assert dirs == LogDirs(broker, error=str(error))
     assert isinstance(error, KafkaError)
     if broker == WITHOUT_RIGHTS:

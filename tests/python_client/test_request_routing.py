@@ -12,9 +12,9 @@ from kafka_reassign_rpc.client import (
     Unreachable,
     UnsupportedHere,
     reassignment_calls,
-    server_calls,
     settings_calls,
 )
+from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.node_questions import NOT_CONTROLLER
@@ -196,8 +196,10 @@ async def test_dh_2_what_is_done_is_said_where_another_controller_takes_over_bef
         async def controller_serves(self, _: Any) -> int:
             return self.says.pop(0)
 
+    made = AsyncReassignmentClient()
+    made._router = Changed(0, -1)
     with pytest.raises(Unreachable) as failed:
-        await server_calls.cordon(Changed(0, -1), [1], uncordon=False)
+        await made.cordon([1])
     assert failed.value.message.startswith("The brokers are cordoned. All that are cordoned could not be read: ")
 
     def settings() -> Any:

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client import KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
 from kafka_reassign_rpc.client.standing_rates import leased_rates, rates_after, standing_rates
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
-from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, RateInForce
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines, stricter_document
 

@@ -160,7 +160,7 @@ async def test_860_5_what_execute_printed_for_a_rollback_is_what_to_expect_next_
 async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: Ours, files: Files) -> None:
     await ours.create_topic("documents", {0: [1, 2]}, held=True)
     plan = files.plan("documents", (0, [3, 4]))
-    executed = await command.json("--execute", "--throttle", "1", "--reassignment-json-file", plan)
+    executed = await command.json("--execute", "--throttle", "1B", "--reassignment-json-file", plan)
     entry = {"topic": "documents", "partition": 0}
     lie = [f"/simulated/broker-{broker}/dir-0" for broker in (1, 2)]
     assert executed["current"]["partitions"] == [{**entry, "replicas": [1, 2], "log_dirs": lie}]

@@ -67,8 +67,14 @@ class Cluster:
         return answers
 
 
-def run(cluster: Cluster, action: Callable[[ActionContext], object], *options: str, as_json: bool = False) -> str:
-    out = io.StringIO()
+def run(
+    cluster: Cluster,
+    action: Callable[[ActionContext], object],
+    *options: str,
+    as_json: bool = False,
+    out: io.StringIO | None = None,
+) -> str:
+    out = out or io.StringIO()
     context = ActionContext(parse(["--bootstrap-server", "localhost:9092", *options]), Output(out, as_json=as_json))
     context._client = cluster  # type: ignore[assignment]
     try:
@@ -97,11 +103,20 @@ def test_236_12_where_a_cancel_fails_the_throttles_of_what_has_ended_go_anyway()
     assert list(cluster.moves) == [B]
 
 
-def test_236_12_a_cancel_is_done_though_a_dead_broker_keeps_its_throttles_and_says_so() -> None:
-    """One broker of a move is gone, one does not answer, and a topic cannot be changed. The rest is cleared."""
+def failed(cluster: Cluster, *options: str) -> list[str]:
+    """What the command says, its error last."""
+    out = io.StringIO()
+    with pytest.raises(TerseFailure) as failure:
+        run(cluster, action_cancel.run, "--cancel", *options, out=out)
+    return [*out.getvalue().splitlines(), *str(failure.value).splitlines()]
+
+
+def test_236_12_a_cancel_is_done_though_a_dead_broker_keeps_its_throttles_and_fails_with_what_is_left() -> None:
+    """One broker of a move is gone, one does not answer, and a topic cannot be changed. The rest is cleared. The stock
+    tool's --cancel fails too (ReassignPartitionsCommand.clearAllThrottles)."""
     cluster = Cluster(None)
     cluster.live, cluster.silent = [1, 2], {"2", "a"}
-    said = cancelled(cluster).splitlines()
+    said = failed(cluster)
     rates = ", ".join(BROKER_THROTTLES)
     keeps = f"Where it has a rate, it keeps it: once it is back, delete its configs {rates}."
     assert said == [
@@ -116,21 +131,37 @@ def test_236_12_a_cancel_is_done_though_a_dead_broker_keeps_its_throttles_and_sa
 
 
 def test_236_12_a_document_tells_which_throttles_a_cancel_could_not_clear() -> None:
-    cluster = Cluster(None)
+    cluster, out = Cluster(None), io.StringIO()
     cluster.live = [1, 2]
-    assert json.loads(cancelled(cluster, as_json=True)) == {
+    with pytest.raises(TerseFailure, match="broker 3: It is not registered"):
+        run(cluster, action_cancel.run, "--cancel", as_json=True, out=out)
+    assert json.loads(out.getvalue()) == {
         "cancelled": [{"topic": "b", "partition": 0}],
         "throttles_cleared": {"brokers": [1, 2], "topics": ["a", "b"]},
         "throttles_not_cleared": {"brokers": {"3": "It is not registered."}, "topics": {}},
     }
 
 
-def test_236_12_a_cancel_is_done_though_its_throttles_are_not_known() -> None:
+def test_236_12_a_cancel_is_done_and_fails_where_its_throttles_are_not_known() -> None:
     cluster = Cluster(None)
     cluster.describe_cluster = lambda: raising(Unreachable("no answer."))  # type: ignore[method-assign]
-    said = cancelled(cluster).splitlines()
+    said = failed(cluster)
     assert said[0] == "Successfully cancelled partition reassignment for: b-0"
     assert said[1].startswith("Could not clear all throttles: no answer. Some may be left")
+
+
+def test_236_12_a_cancel_that_fails_names_the_throttles_that_are_left_as_well() -> None:
+    cluster = Cluster(PolicyViolation("no"))
+    cluster.live = [1, 2]
+    said = failed(cluster)
+    assert said[-3:-1] == ["Error cancelling partition reassignment for:", "b-0: no"]
+    assert said[-1].startswith("Could not clear the throttles of broker 3: It is not registered.")
+
+
+def test_236_12_a_cancel_of_a_file_too_fails_where_a_throttle_is_left(tmp_path: Path) -> None:
+    cluster = Cluster(None)
+    cluster.live = [1, 2]
+    assert failed(cluster, "--reassignment-json-file", plan(tmp_path))[-1].startswith("Could not clear the throttles")
 
 
 def raising(error: KafkaError) -> Any:

@@ -266,7 +266,7 @@ def test_240_6_the_screen_shows_the_moves_that_are_furthest_from_their_end(monke
     lines = drawn(snapshot(30), monkeypatch, 60, 10)
     assert len(lines) == 9, "the cursor needs a line, too"
     assert all(len(line) <= 60 for line in lines)
-    assert lines[0].startswith("30 moves in flight, 2 done: ")
+    assert lines[0].startswith("30 moves in flight, 2 ended: ")
     assert [line.split()[0] for line in lines[2:8]] == [f"t-{number}" for number in range(6)]
     assert lines[-1] == "… and 24 more"
     assert len(drawn(snapshot(3), monkeypatch, 80, 24)) == 5
@@ -317,7 +317,7 @@ def test_240_6_the_longest_names_leave_room_for_the_bar_and_the_words(
 
 
 def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:
-    assert summary(snapshot(1)) == "1 move in flight, 2 done: 0 B of 100 B (0 %); broker 7 does not answer"
+    assert summary(snapshot(1)) == "1 move in flight, 2 ended: 0 B of 100 B (0 %); broker 7 does not answer"
 
 
 class Ending:
@@ -357,7 +357,7 @@ def test_240_6_the_last_line_has_the_bytes_that_were_watched_whatever_the_server
 def test_240_6_where_nothing_moves_the_line_says_that_and_no_share() -> None:
     nothing = ProgressSnapshot({}, Progress(0, 0, None, 0.0), 0, {})
     assert summary(nothing) == "Nothing moves."
-    assert summary(replace(nothing, waiting=3, finished=2)) == "Nothing moves, 3 waiting, 2 done."
+    assert summary(replace(nothing, waiting=3, finished=2)) == "Nothing moves, 3 waiting, 2 ended."
 
 
 def test_240_6_a_terminal_is_drawn_over_and_anything_else_gets_a_line_when_something_changed() -> None:
@@ -515,5 +515,5 @@ def test_240_6_a_watch_ends_with_the_sums_that_it_showed(capsys: pytest.CaptureF
         server.ends = True
         reporter.end(read_progress(server, tracker, 1.0, with_document=True)[1], 5.0)
     shown, end = capsys.readouterr().out.splitlines()
-    assert shown.startswith("1 move in flight, 2 done: 5.0 kB of 11.0 kB (45 %)")
+    assert shown.startswith("1 move in flight, 2 ended: 5.0 kB of 11.0 kB (45 %)")
     assert end == "Nothing moves any more: 3 partitions, 11.0 kB, 5 s."

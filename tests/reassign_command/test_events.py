@@ -11,14 +11,19 @@ import pytest
 from kafka_reassign_rpc.client import ClusterNode, Event, EventPage, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.events.event_lines import LogClock
-from kafka_reassign_rpc.core.events.listed_events import as_one, folded
+from kafka_reassign_rpc.core.events.event_lines import LogClock, as_one, folded
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
+from kafka_reassign_rpc.reassign_command.action_events import (
+    MergedEvents,
+    event_filter,
+    line,
+    since_ms,
+    time_of,
+    with_times,
+)
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
-from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents, time_of, with_times
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

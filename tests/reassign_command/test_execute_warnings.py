@@ -1,7 +1,7 @@
 """--execute warns of lost racks and of a throttle under the produce rate; like the stock tool it refuses neither."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
 from kafka_reassign_rpc.client.server_calls import NO_STATUS
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
-from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
-from kafka_reassign_rpc.reassign_command.execute_warnings import too_slow
+from kafka_reassign_rpc.reassign_command import action_context, execute_reports
+from kafka_reassign_rpc.reassign_command.execute_reports import too_slow
 from kafka_reassign_rpc.reassign_command.main import main
+from kafka_reassign_rpc.reassign_command.set_and_clear_throttles import LEASE_ENDED
+from tests.tables import for_each
 
 A = TopicPartition("t", 0)
 RACKS = {1: "a", 2: "b", 3: "b", 4: "a"}
@@ -43,6 +45,9 @@ class Brokers:
         self.topic_configs: list[Config] = []
         self.moves: dict[TopicPartition, PartitionReassignment] = {}
         self.started: list[Mapping[TopicPartition, tuple[int, ...]]] = []
+
+    def say_what_is_waited_for(self, _say: Callable[[str], None]) -> None:
+        """Every call is answered at once."""
 
     def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
         return self.moves
@@ -99,16 +104,21 @@ class Brokers:
 
 @pytest.fixture(autouse=True)
 def _sample_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute_warnings, "SAMPLE_S", 0.05)
+    monkeypatch.setattr(execute_reports, "SAMPLE_S", 0.05)
 
 
 def execute(
-    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, directory: Path, target: list[int], *options: str
+    brokers: Brokers,
+    monkeypatch: pytest.MonkeyPatch,
+    directory: Path,
+    target: list[int],
+    *options: str,
+    action: str = "--execute",
 ) -> int:
     file = directory / "move.json"
     file.write_text(json.dumps({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": target}]}))
     monkeypatch.setattr(action_context, "ReassignmentClient", lambda **_: brokers)
-    return main(["--bootstrap-server", "localhost:9", "--execute", "--reassignment-json-file", str(file), *options])
+    return main(["--bootstrap-server", "localhost:9", action, "--reassignment-json-file", str(file), *options])
 
 
 def test_dp_4_execute_warns_of_lost_racks_on_standard_error_and_starts_the_move(
@@ -163,12 +173,52 @@ def test_dp_4_execute_says_nothing_of_a_throttle_that_suffices_or_of_which_nothi
     assert brokers.started == [{A: (4, 2)}]
 
 
+@for_each(
+    "options, said",
+    {
+        ("--throttle", "0"): "--throttle 0 stops these moves: nothing is copied at 0 B/s",
+        ("--throttle", "50"): "--throttle 50 asks for a unit: 50MB per second, or 50B if that is meant",
+        ("--throttle", "50", "--lease"): "--throttle 50 asks for a unit: 50MB per second, or 50B if that is meant",
+        ("--throttle", "50", "--dry-run"): "--throttle 50 asks for a unit: 50MB per second, or 50B if that is meant",
+        ("--throttle", "50B"): None,
+        ("--throttle", "0.5kB"): None,
+        ("--throttle", "0", "--lease"): None,
+        ("--throttle", "-1"): None,
+        ("--throttle", "1000"): None,
+    }.items(),
+)
+def test_dp_4_execute_warns_of_a_throttle_at_which_moves_never_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    said: str | None,
+) -> None:
+    assert execute(Brokers(), monkeypatch, tmp_path, [4, 2], *options) == 0
+    cure = "to correct it, run the same command again with --additional and another --throttle"
+    assert capsys.readouterr().err == (f"warning: {said}; {cure}\n" if said else "")
+
+
+def test_dp_4_a_throttle_of_0_is_no_news_to_moves_that_copy_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(Brokers(), monkeypatch, tmp_path, [2, 1], "--throttle", "0") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_dp_4_the_cure_of_a_throttle_runs_for_the_queue_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Brokers, "can_queue", lambda _: True)
+    assert execute(Brokers(), monkeypatch, tmp_path, [4, 2], "--throttle", "50", action="--execute-queue") == 0
+    assert "run the same command again with another --throttle\n" in capsys.readouterr().err
+
+
 def test_dp_4_a_throttle_is_that_of_a_broker_for_all_its_moves_in_each_direction() -> None:
     b, c = TopicPartition("t", 1), TopicPartition("t", 2)
     leaders, added = {A: 1, b: 1, c: 2}, {A: [3, 4], b: [3], c: [4]}
     assert too_slow(100, {A: 40.0, b: 40.0, c: -5.0}, leaders, added) == (
-        "warning: producers write faster than the throttle of 100 B/s lets replicas copy: broker 1 would send 120 B/s; "
-        "run the same command again with --additional and a higher --throttle"
+        "warning: producers write faster than the throttle of 100 B/s lets replicas copy: broker 1 would send 120 B/s"
     )
     assert too_slow(120, {A: 40.0, b: 40.0, c: 60.0}, leaders, added) is None
     assert too_slow(1, {}, leaders, added) is None
@@ -223,3 +273,13 @@ def test_fg_4_a_dry_run_with_a_lease_says_which_limit_would_hold(
     assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB", "--lease", "--dry-run") == 0
     assert "On brokers 1,2,4 it stays 5000000 B/s to receive: " in capsys.readouterr().out
     assert not brokers.started
+
+
+def test_fg_4_a_lease_that_ends_says_which_limit_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = Brokers()
+    brokers.defaults = [Config(FOLLOWER_RATE, "50", 3)]
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "0", "--lease") == 0
+    stays = "A rate stays, for replicas that throttled.replicas name: 50 B/s to receive on brokers 1,2,4 (the dynamic"
+    assert f"{LEASE_ENDED}\n{stays} config of all brokers).\n" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.windows.grammar import DAYS
+from kafka_reassign_rpc.core.settings.windows import DAYS
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output

@@ -25,9 +25,9 @@ from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.server_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.partition import RPC
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.reassign_command import action_context, action_move, execute_warnings
+from kafka_reassign_rpc.reassign_command import action_context, action_move, execute_reports
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from kafka_reassign_rpc.reassign_command.main import main
 
@@ -45,6 +45,9 @@ class Cluster:
         self.sent: list[tuple[dict[TopicPartition, MoveTerms], bool]] = []
         self.elected: list[TopicPartition] = []
         self.answers: dict[TopicPartition, KafkaError] = {}
+
+    def say_what_is_waited_for(self, _say: Callable[[str], None]) -> None:
+        """Every call is answered at once."""
 
     def list_partition_reassignments(self, names: Iterable[Any] | None = None) -> dict[TopicPartition, Any]:
         return {name: one for name, one in self.moves.items() if names is None or name in names}
@@ -125,7 +128,7 @@ def cluster() -> Cluster:
 def run(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command; its exit code, output and errors."""
     monkeypatch.setattr(action_context, "ReassignmentClient", lambda **_: cluster)
-    monkeypatch.setattr(execute_warnings, "SAMPLE_S", 0.0)
+    monkeypatch.setattr(execute_reports, "SAMPLE_S", 0.0)
 
     def ended(*arguments: str) -> tuple[int, str, str]:
         code = main([*arguments, *SERVER])

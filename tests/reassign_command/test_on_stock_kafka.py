@@ -22,7 +22,6 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.config_calls import TOPIC
-from kafka_reassign_rpc.client.event_calls import NO_EVENTS
 from kafka_reassign_rpc.client.reassignment_calls import (
     NO_EXPECTATIONS,
     NO_IDENTITIES,
@@ -30,7 +29,8 @@ from kafka_reassign_rpc.client.reassignment_calls import (
     NO_QUEUE,
     NO_REPLICATION_FACTOR_GUARD,
 )
-from kafka_reassign_rpc.client.server_calls import NO_HEALING, NO_SWITCH
+from kafka_reassign_rpc.client.server_calls import NO_EVENTS
+from kafka_reassign_rpc.client.settings_calls import NO_HEALING, NO_SWITCH
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files

@@ -5,6 +5,7 @@ test_same_as_stock_tool compares the messages about wrong input with those of th
 
 import contextlib
 import io
+import re
 import shlex
 import ssl
 import threading
@@ -14,17 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.client import Replica, TopicPartition
-from kafka_reassign_rpc.reassign_command import action_context, help_text, option_rules
+from kafka_reassign_rpc.client import Replica, TopicPartition, client_configs, load_properties
+from kafka_reassign_rpc.reassign_command import action_context, command_line
 from kafka_reassign_rpc.reassign_command.action_context import check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
-from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
-from kafka_reassign_rpc.reassign_command.command_config import parse as parse_properties
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command
 from kafka_reassign_rpc.reassign_command.java_set_order import set_order
 from kafka_reassign_rpc.reassign_command.main import main
-from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
+from kafka_reassign_rpc.reassign_command.options import OPTIONS, chosen_action, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     format_assignment,
@@ -32,7 +31,9 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_executable_reassignment,
     parse_reassignment,
 )
-from kafka_reassign_rpc.security.misspelt_settings import OF_CLIENTS, meant_by
+from kafka_reassign_rpc.security.properties import OF_CLIENTS, BadSetting, meant_by, parse_properties
+from tests.python_client.scripted_nodes import ScriptedCluster, ScriptedNode, addresses, listening
+from tests.reassign_command.run_command import kafka_reassign
 from tests.tables import for_each
 
 SERVER = ("--bootstrap-server", "h:1")
@@ -123,15 +124,15 @@ def test_236_12_a_wrong_command_line_ends_with_what_is_wrong_and_has_a_short_usa
 
 def test_236_12_watch_goes_with_execute_and_with_no_other_action() -> None:
     plan = ("--reassignment-json-file", "f")
-    assert option_rules.chosen_action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
+    assert chosen_action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
     with pytest.raises(UnreadableCommandLine, match="can't be used with action"):
-        option_rules.chosen_action(parse([*SERVER, "--verify", "--watch", *plan]))
+        chosen_action(parse([*SERVER, "--verify", "--watch", *plan]))
     for action in ("cancel", "list", "disable"):
-        assert option_rules.chosen_action(parse([*SERVER, f"--{action}", "--json"])) == action
+        assert chosen_action(parse([*SERVER, f"--{action}", "--json"])) == action
 
 
 def test_236_12_the_help_names_every_option_in_two_columns() -> None:
-    text = help_text.help_text(COMMANDS.values())
+    text = command_line.help_text(COMMANDS.values())
     assert all(len(line) <= 80 for line in text.splitlines())
     for option in OPTIONS:
         assert f"\n--{option.name}" in text
@@ -140,14 +141,14 @@ def test_236_12_the_help_names_every_option_in_two_columns() -> None:
 
 
 def test_236_12_the_help_has_each_option_in_one_group_and_five_examples() -> None:
-    grouped = [name for _, names in help_text.GROUPS for name in names]
+    grouped = [name for _, names in command_line.GROUPS for name in names]
     assert sorted(grouped) == sorted(option.name for option in OPTIONS)
-    _, *examples = help_text.EXAMPLES.splitlines()
+    _, *examples = command_line.EXAMPLES.splitlines()
     assert len(examples) == 5
     for example in examples:
         words = shlex.split(example)[1:]
         if parse_command([*words, *SERVER]) is None:
-            option_rules.chosen_action(parse([*words, *SERVER]))
+            chosen_action(parse([*words, *SERVER]))
 
 
 @for_each(
@@ -164,7 +165,7 @@ def test_236_12_the_environment_has_the_defaults_of_the_connection(
 ) -> None:
     found = parse(["--list", *flags]).with_connection("env:1", "/env")
     assert (found.value("bootstrap-server"), found.value("command-config")) == (server, config)
-    assert option_rules.chosen_action(found) == "list"
+    assert chosen_action(found) == "list"
 
 
 @pytest.mark.parametrize("word", COMMANDS)
@@ -272,7 +273,7 @@ def test_236_12_properties_with_unusual_characters_are_read_as_java_reads_them()
 
 @pytest.mark.parametrize("text", ["a=\\u00zz", "a=\\u41", "\\u=b"])
 def test_236_12_a_malformed_unicode_escape_in_properties_is_refused_in_javas_words(text: str) -> None:
-    with pytest.raises(CommandFailed, match=r"\AMalformed \\uxxxx encoding\.\Z"):
+    with pytest.raises(BadSetting, match=r"\AMalformed \\uxxxx encoding\.\Z"):
         parse_properties(text)
 
 
@@ -343,22 +344,23 @@ def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
     ],
 )
 def test_236_12_a_wrong_property_is_named(properties: dict[str, str], problem: str) -> None:
-    with pytest.raises(CommandFailed, match=problem):
+    with pytest.raises(BadSetting, match=problem):
         client_configs("a:1", properties, print)
 
 
 def test_236_12_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match="nope"):
-        load(str(tmp_path / "nope"))
+    with pytest.raises(BadSetting, match="nope"):
+        load_properties(str(tmp_path / "nope"))
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"\xff\xfe")
-    with pytest.raises(CommandFailed, match="not UTF-8"):
-        load(str(garbage))
+    with pytest.raises(BadSetting, match="not UTF-8"):
+        load_properties(str(garbage))
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", "host:x", "host:70000", "a b:1"])
 def test_236_12_what_is_no_address_is_refused_at_once(address: str) -> None:
-    with pytest.raises(CommandFailed, match=r"Invalid (url|port) in bootstrap\.servers|No resolvable bootstrap urls"):
+    why = r"(Invalid (url|port) in bootstrap\.servers: .* \(expected HOST:PORT\)|No resolvable bootstrap urls .*)"
+    with pytest.raises(CommandFailed, match=rf"^Failed to create new KafkaAdminClient: {why}$"):
         check_addresses(address)
 
 
@@ -383,7 +385,7 @@ def test_236_12_a_cluster_that_does_not_answer_is_named_long_before_the_command_
         raise ValueError("nobody")
 
     monkeypatch.setattr(action_context, "SLOW_S", 0.0)
-    monkeypatch.setattr(action_context, "_say", say)
+    monkeypatch.setattr(action_context, "say", say)
     monkeypatch.setattr(action_context, "ReassignmentClient", connects)
     context = action_context.ActionContext(
         parse(["--bootstrap-server", "127.0.0.1:1", "--list"]), Output(io.StringIO(), as_json=False)
@@ -391,3 +393,17 @@ def test_236_12_a_cluster_that_does_not_answer_is_named_long_before_the_command_
     with pytest.raises(CommandFailed, match="nobody"):
         _ = context.client
     assert said == ["127.0.0.1:1 does not answer yet, trying on"]
+
+
+@pytest.mark.parametrize("command", [["--list"], ["status"], ["settings"], ["hold", "--all"]])
+async def test_hm_1_every_command_says_on_standard_error_for_what_it_waits_and_until_when(
+    command: list[str], tmp_path: Path
+) -> None:
+    cluster, config = ScriptedCluster(), tmp_path / "client.properties"
+    cluster.controller = -1
+    config.write_text("request.timeout.ms=4000\n")
+    async with listening(ScriptedNode(cluster, 1)) as node:
+        at = ("--bootstrap-server", addresses([node])[0], "--command-config", str(config))
+        ended = await kafka_reassign(*command, *at)
+    assert ended.code == 1
+    assert re.match(r"No answer yet, trying on until \d\d:\d\d:\d\d: The cluster has no controller", ended.err), ended

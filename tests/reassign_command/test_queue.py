@@ -38,7 +38,7 @@ async def test_236_12_a_queued_file_is_verified_entry_by_entry(command: Command,
     await command("--execute", "--reassignment-json-file", files.plan("queued", (0, [3, 4])))
     other = files.plan("queued", (1, [4, 5]))
     assert (await command("--execute", "--reassignment-json-file", other)).code == 1
-    queued = await command("--execute-queue", "--throttle", "1", "--reassignment-json-file", other)
+    queued = await command("--execute-queue", "--throttle", "1B", "--reassignment-json-file", other)
     assert (queued.code, queued.err) == (0, "")
     assert queued.lines[-1] == "Successfully queued partition reassignment for queued-1"
     assert "The inter-broker throttle limit was set to 1 B/s" in queued.lines

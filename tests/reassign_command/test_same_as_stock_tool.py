@@ -268,19 +268,21 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
         assert _without_our_warning(mine) == _as_ours(theirs)
 
 
-_OUR_WARNING = re.compile(r"warning: \d+ moves? (?:is|are) held by a throttle that is already set: .*\n?")
+_OUR_WARNINGS = re.compile(
+    r"warning: (?:\d+ moves? (?:is|are) held by a throttle that is already set: |--throttle \d+ asks for a unit: ).*\n?"
+)
 
 
 def _without_our_warning(call: Any) -> Any:
     """A call of ours without what these versions of the stock tool do not say: that a throttle which stands holds the
-    moves, and in which log dirs replicas lie (from 4.3 on: `test_log_dirs_as_stock.py`)."""
+    moves, that one has no unit, and in which log dirs replicas lie (from 4.3 on: `test_log_dirs_as_stock.py`)."""
     label, (code, lines, error) = call
     return (
         label,
         [
             code,
             [re.sub(r'"/simulated/[^"]*"', '"any"', line) for line in lines],
-            re.sub(r"warning: \d+ moves? (?:is|are) held by a throttle that is already set: .*\n?", "", error),
+            _OUR_WARNINGS.sub("", error),
         ],
     )
 

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output
+from tests.waiting import eventually
 
 ENABLED, INTERVAL, PAUSED = "partition.reassignments.enabled", "failure.interval.ms", "self.healing.paused"
 BYTES = "partition.reassignments.max.bytes.in.flight"
@@ -69,10 +70,26 @@ async def test_46_2_an_interval_that_every_restart_exceeds_is_taken_with_a_warni
         f"Warning: {INTERVAL}=30 is 0.03 s: a broker that restarts is away for longer, and loses its replicas to others"
         f" each time. Most clusters use minutes, as {INTERVAL}=30min."
     )
-    assert (changed.code, changed.lines) == (0, [f"{INTERVAL}=30 holds: set for all servers.", warning])
-    assert (await settings(world)).lines[-1] == warning
+    assert (changed.code, changed.lines) == (0, [f"{INTERVAL}=30 holds: set for all servers."])
+    assert changed.err == f"{warning}\n"
+    assert (await settings(world)).err == f"{warning}\n"
     for enough in ("30s", "-1"):
-        assert len((await settings(world, "--set", f"{INTERVAL}={enough}")).lines) == 1
+        assert (await settings(world, "--set", f"{INTERVAL}={enough}")).err == ""
+
+
+async def test_hm_1_whoever_sets_a_cap_of_0_reads_that_nothing_starts_then_and_the_server_logs_it(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cap = "partition.reassignments.max.per.cluster"
+    said = f"{cap}=0: no move that copies anything starts, no repair either: all wait until it is raised"
+    changed = await settings(world, "--json", "--set", f"{cap}=0")
+    assert (changed.code, json.loads(changed.out)["settings"][0]["value"]) == (0, "0")
+    assert said in changed.err
+    await eventually(lambda: said in caplog.text)
+    assert (await settings(world, "--delete", cap)).err == ""
+    caplog.clear()
+    assert await world.incremental(cap, "0") == 0, "as kafka-configs.sh sets it"
+    await eventually(lambda: said in caplog.text)
 
 
 async def test_hm_1_old_values_among_the_brokers_defaults_are_named_and_one_command_moves_them(world: Cluster) -> None:

@@ -26,14 +26,14 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     MAX_PER_BROKER,
     MAX_PER_CLUSTER,
 )
+from kafka_reassign_rpc.core.state.broker import KRaftFacts
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, Throttle
 from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from kafka_reassign_rpc.reassign_command import action_status, stock_status
+from kafka_reassign_rpc.reassign_command import action_status
 from kafka_reassign_rpc.reassign_command.action_status import document
 from kafka_reassign_rpc.reassign_command.status_text import Seen, lines
 from kafka_reassign_rpc.support.slices import finished
@@ -87,7 +87,7 @@ def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monke
     client = StockClient({1: 100, 2: 90, 3: 40, 4: 0}, {1: 100, 2: 90, 3: 60, 4: 10})
     times = iter((10.0, 20.0))
     monkeypatch.setattr("time.monotonic", lambda: next(times))
-    found = stock_status.read(cast("ReassignmentClient", client), lambda _: None)
+    found = action_status.read_stock(cast("ReassignmentClient", client), lambda _: None)
     totals, work = found.status.totals, found.status.work
     assert totals is not None
     assert work is not None
@@ -120,7 +120,7 @@ def test_kr_3_the_document_of_a_stock_controller_says_at_once_why_moves_are_stal
             return found._replace(nodes=[one for one in found.nodes if one.id != 4])
 
     sizes = {1: 100, 2: 90, 3: 40}
-    found = stock_status.read(cast("ReassignmentClient", Lost(sizes, sizes)), lambda _: None)
+    found = action_status.read_stock(cast("ReassignmentClient", Lost(sizes, sizes)), lambda _: None)
     assert [one.stalled for one in found.moves.moves] == ["broker 4 is fenced"]
     texts = [one.text for one in found.status.problems]
     assert texts[0] == "3 of 5 brokers live; lost: 4, fenced; 9"
@@ -132,7 +132,7 @@ def test_sv_11_where_nothing_moves_a_rate_of_all_stock_brokers_is_no_problem() -
         def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
             return {}
 
-    found = stock_status.read(cast("ReassignmentClient", Quiet()), lambda _: None)
+    found = action_status.read_stock(cast("ReassignmentClient", Quiet()), lambda _: None)
     assert "needless_throttles" not in [one.kind for one in found.status.problems]
 
 
@@ -146,7 +146,7 @@ def test_kr_1_what_a_stock_controller_cannot_know_is_not_printed_of_it_even_wher
             }
 
     sizes = {1: 100, 2: 90, 3: 40}
-    found = stock_status.read(cast("ReassignmentClient", Left(sizes, sizes)), lambda _: None)
+    found = action_status.read_stock(cast("ReassignmentClient", Left(sizes, sizes)), lambda _: None)
     status = found.status
     assert (status.role, status.enabled, status.disabled_by, status.caps) == ("watch", None, None, None)
     assert "disabled" not in {one.kind for one in status.problems}
@@ -165,7 +165,7 @@ def test_kr_1_a_quorum_that_this_principal_may_not_ask_is_unknown_and_not_withou
             return Quorum(None, {})
 
     sizes = {1: 100, 2: 90, 3: 40}
-    found = stock_status.read(cast("ReassignmentClient", Refused(sizes, sizes)), lambda _: None)
+    found = action_status.read_stock(cast("ReassignmentClient", Refused(sizes, sizes)), lambda _: None)
     assert "no_controller" not in {one.kind for one in found.status.problems}
     first = next(lines(Seen(found.status, (), 0, (), is_stock=True)))
     assert first == "cluster c: controller unknown (not a kafka-reassign-rpc server)"

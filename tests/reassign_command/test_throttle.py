@@ -71,7 +71,11 @@ async def test_dh_4_a_stricter_limit_of_others_is_said(world: Cluster) -> None:
         "A stricter limit goes on: 5 B/s to receive on broker 3 (its own dynamic config).",
     ]
     done = await throttle(world, "0")
-    assert done.lines == ["1 move in flight and 0 waiting moves: no throttle any more."]
+    stays = "A rate stays, for replicas that throttled.replicas name: 5 B/s to receive on broker 3 (its own dynamic"
+    assert done.lines == [
+        "1 move in flight and 0 waiting moves: no throttle of their own any more.",
+        f"{stays} config).",
+    ]
     for named, hint in (
         (("--topics", "none,c"), ": there is no topic c (known: a, b-1) and no topic none (known: a, b-1)"),
         (("--topics", "b-1"), ""),

@@ -20,7 +20,7 @@ from tests.stock.live import Transcript
 
 DELAY_MS = 1500
 """connection.failed.authentication.delay.ms of both servers."""
-LATE_S = DELAY_MS / 2000
+LATE_S = 0.9 * DELAY_MS / 1000
 SESSION_MS = 2500
 RECEIVE_SIZE = 2000
 SASL, REAUTH = "SASL", "REAUTH"

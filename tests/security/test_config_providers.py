@@ -9,8 +9,8 @@ import pytest
 from kafka_reassign_rpc.cli.kafka_config import read_kafka_config
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.client import load_properties
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import MOST_BYTES, resolved
+from kafka_reassign_rpc.security.properties import BadSetting
 
 PACKAGE = "org.apache.kafka.common.config.provider."
 SECRET = "s3cret=:#! ü"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.sasl.kerberos_names import NoShortName, parse_rules, short_name
+from kafka_reassign_rpc.security.properties import BadSetting
+from kafka_reassign_rpc.security.sasl.kerberos import NoShortName, parse_rules, short_name
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from tests.tables import for_each
 

@@ -18,8 +18,8 @@ from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import zookeeper_login
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import secured as acl_of
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
-from kafka_reassign_rpc.zookeeper.znode_acls import secured as acl_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.fork_server import KAFKA_REASSIGN, output_of

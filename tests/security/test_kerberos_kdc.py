@@ -11,12 +11,12 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login import kerberos
+from kafka_reassign_rpc.security.login import sasl_login
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
-from kafka_reassign_rpc.transport.broker_link_settings import broker_links
+from kafka_reassign_rpc.transport.broker_links import broker_links
 from tests.raw_client import Client, connected
 from tests.security.kerberos_tokens import LAYERS, no_tickets, spoilt
 from tests.security.realm import initiator, kerberos_realm
@@ -304,26 +304,26 @@ def client_entry(realm: Any, principal: str) -> JaasEntry:
 @pytest.fixture
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Logins change the environment of their process."""
-    for name in (kerberos.KEYTAB, kerberos.CACHE):
+    for name in (sasl_login.KEYTAB, sasl_login.CACHE):
         monkeypatch.setenv(name, os.environ[name])
 
 
 @pytest.mark.parametrize("user", ["user", "other"])
 @pytest.mark.usefixtures("own_environment")
 def test_sv_5_of_a_keytab_with_several_principals_the_one_that_is_named_logs_in(realm: Any, user: str) -> None:
-    kerberos.prepare(client_entry(realm, f"{user}@{realm.realm}"), "Client")
+    sasl_login.prepare(client_entry(realm, f"{user}@{realm.realm}"), "Client")
     assert str(gssapi.Credentials(usage="initiate").name) == f"{user}@{realm.realm}"
 
 
 @pytest.mark.usefixtures("own_environment")
 def test_sv_5_a_principal_without_a_key_in_the_keytab_is_named(realm: Any) -> None:
     with pytest.raises(BadSetting, match="Client: Kerberos has no ticket for nobody@"):
-        kerberos.prepare(client_entry(realm, f"nobody@{realm.realm}"), "Client")
+        sasl_login.prepare(client_entry(realm, f"nobody@{realm.realm}"), "Client")
 
 
 @pytest.mark.usefixtures("own_environment")
 def test_sv_5_a_second_principal_in_a_process_is_refused(realm: Any) -> None:
-    kerberos.prepare(client_entry(realm, realm.user_princ), "Client")
-    kerberos.prepare(client_entry(realm, realm.user_princ), "KafkaServer")
+    sasl_login.prepare(client_entry(realm, realm.user_princ), "Client")
+    sasl_login.prepare(client_entry(realm, realm.user_princ), "KafkaServer")
     with pytest.raises(BadSetting, match=r"KafkaServer: principal: another one is in use already \(user@"):
-        kerberos.prepare(client_entry(realm, f"other@{realm.realm}"), "KafkaServer")
+        sasl_login.prepare(client_entry(realm, f"other@{realm.realm}"), "KafkaServer")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.cli.security_settings import SASL_SETTINGS
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE, SaslConfig
 from tests.tables import for_each
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,8 @@ from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, 
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 from kafka_reassign_rpc.server import connection_times
-from tests.raw_client import connected
+from kafka_reassign_rpc.server.server import Server
+from tests.raw_client import Client, connected
 from tests.security.sasl_steps import USERS, Exchange, api_versions, mechanisms, plain, request
 from tests.security.test_oauthbearer import JWKS
 from tests.server.conftest import StartServer, address, start_server
@@ -87,11 +90,9 @@ def authenticator(max_receive_size: int = MAX_RECEIVE_SIZE, **changes: Any) -> A
     return partial(SaslAuthenticator, settings)
 
 
-async def test_sv_5_strangers_hold_little_memory_and_leave_in_time(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
-    server = await start_server(None, authenticator(max_receive_size=1000), slow_client_timeout_ms=1500)
+@asynccontextmanager
+async def strangers_and_a_guest(server: Server) -> AsyncIterator[Client]:
+    """50 strangers, each with a frame whose rest never comes, half of them after a handshake."""
     handshake = request(SaslHandshakeRequest(mechanism="PLAIN", version=1), 1)
     async with connected(address(server)) as guest:
         await guest.call(SaslHandshakeRequest(mechanism="PLAIN", version=1), 1)
@@ -101,14 +102,32 @@ async def test_sv_5_strangers_hold_little_memory_and_leave_in_time(
         for number, (_, writer) in enumerate(strangers):
             if number % 2:
                 writer.write(struct.pack(">i", len(handshake)) + handshake)
-            writer.write(struct.pack(">i", 1000) + bytes(900))  # the rest never comes
-        await eventually(lambda: server.stats.request_bytes_now >= 50 * 900)
-        assert server.stats.request_bytes_now < 50 * 2000
-        assert (await guest.call(versions(), 0)).error_code == 0
-        await eventually(lambda: server.stats.connections_now == 1)
+            writer.write(struct.pack(">i", 1000) + bytes(900))
+        yield guest
         assert (await guest.call(versions(), 0)).error_code == 0
         for _, writer in strangers:
             writer.close()
+
+
+async def test_sv_5_strangers_hold_little_memory(start_server: StartServer) -> None:
+    """`slow_client_timeout_ms` 0: all of them stay."""
+    server = await start_server(None, authenticator(max_receive_size=1000), slow_client_timeout_ms=0)
+    async with strangers_and_a_guest(server) as guest:
+        await eventually(lambda: server.stats.request_bytes_now >= 50 * 900)
+        assert server.stats.request_bytes_now < 50 * 2000
+        assert (await guest.call(versions(), 0)).error_code == 0
+
+
+async def test_sv_5_strangers_leave_in_time(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
+    server = await start_server(None, authenticator(max_receive_size=1000), slow_client_timeout_ms=1_500)
+    async with strangers_and_a_guest(server):
+        await eventually(lambda: closed_for_slowness(server) == 50)
+        assert server.stats.connections_now == 1
+
+
+def closed_for_slowness(server: Server) -> int:
+    return server.stats.connections_silent_closed + server.stats.connections_partial_closed
 
 
 async def test_sv_5_a_request_that_is_large_for_a_stranger_is_none_for_a_user(start_server: StartServer) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from kafka_reassign_rpc.cli import serve_command
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import SECURITY_SETTINGS
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.client import load_properties
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog

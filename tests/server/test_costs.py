@@ -41,14 +41,11 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 from tests.api.model_node import EmptyAcls, ModelNode, topic
 from tests.effort import in_all
 from tests.largest_frames import arrays, largest_frame, most_accepted
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.raw_client import connected
 from tests.server.conftest import address
 from tests.waiting import eventually
 
-LONGEST_TURN_S = in_all(1.0, elsewhere=0.4)
-"""Of CPU. On an idle machine no turn takes 50 ms, and hardly one 20 ms; a shared one runs the same code several times
-slower, and the model of a controller answers in one go. Without slices many of these requests take longer."""
 MANY = in_all(60_000, elsewhere=20_000)
 """Elements that are enough to find it."""
 INVALID_REQUEST = 42
@@ -105,13 +102,12 @@ async def server() -> AsyncIterator[Server]:
     await running.close(deadline=0.2)
 
 
-async def sent(server: Server, frame: bytes) -> bytes | None:
-    """The answer to a frame, without its length; None where the connection is closed instead."""
+async def sent(server: Server, frame: bytes) -> list[bytes] | None:
+    """The answer to a frame, without its length, in pieces; None where the connection is closed instead."""
     async with connected(address(server)) as client:
-        client.writer.write(frame)
         try:
-            head = await asyncio.wait_for(client.reader.readexactly(4), 240)
-            return await asyncio.wait_for(client.reader.readexactly(int.from_bytes(head, "big")), 240)
+            await client.send_in_pieces(frame)
+            return await client.frame_in_pieces()
         except (asyncio.IncompleteReadError, ConnectionError):
             return CLOSED_WITHOUT_ANSWER
 
@@ -123,18 +119,19 @@ async def test_sv_6_a_request_with_more_elements_than_its_api_accepts_is_refused
     """With the API's error for the whole request, where the version has one; else the connection is closed."""
     most = most_accepted(api.key, version, path, api.max_elements)
     frame = largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most + 100)
-    with longest_turn() as turn:
-        found = await sent(server, frame)
-    assert turn.seconds < LONGEST_TURN_S
-    response: Any = RESPONSES[api.key]
-    field = response._struct.fields.get("error_code")
-    if field is not None and field.for_version_q(version):
-        assert found is not None
-        assert decode_response(response, found, version=version)[1].error_code == INVALID_REQUEST
-        assert server.stats.connections_malformed == 0
-    else:
-        assert found is CLOSED_WITHOUT_ANSWER
-        assert server.stats.connections_malformed == 1
+    for measured in tries():
+        before = server.stats.connections_malformed
+        async with measured:
+            found = await sent(server, frame)
+        response: Any = RESPONSES[api.key]
+        field = response._struct.fields.get("error_code")
+        if field is not None and field.for_version_q(version):
+            assert found is not None
+            assert decode_response(response, b"".join(found), version=version)[1].error_code == INVALID_REQUEST
+            assert server.stats.connections_malformed == before
+        else:
+            assert found is CLOSED_WITHOUT_ANSWER
+            assert server.stats.connections_malformed == before + 1
     await eventually(lambda: server.stats.request_bytes_now == 0)
 
 
@@ -144,11 +141,11 @@ async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answer
 ) -> None:
     most = min(MANY, most_accepted(api.key, version, path, api.max_elements))
     frame = largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most)
-    with longest_turn() as turn:
-        found = await sent(server, frame)
-    assert found is not None
-    decode_response(RESPONSES[api.key], found, version=version)
-    assert turn.seconds < LONGEST_TURN_S
+    for measured in tries():
+        async with measured:
+            found = await sent(server, frame)
+        assert found is not None
+        decode_response(RESPONSES[api.key], b"".join(found), version=version)
     await eventually(lambda: server.stats.request_bytes_now == 0)
     assert server.stats.handler_failures == 0
 
@@ -166,11 +163,12 @@ async def test_sv_6_with_an_authorizer_and_many_acls_the_turns_are_short_too(
     await running.start()
     try:
         most = min(MANY, most_accepted(api.key, version, path, api.max_elements))
-        with longest_turn() as turn:
-            found = await sent(running, largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most))
-        assert found is not None
-        decode_response(RESPONSES[api.key], found, version=version)
-        assert turn.seconds < LONGEST_TURN_S
+        frame = largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most)
+        for measured in tries():
+            async with measured:
+                found = await sent(running, frame)
+            assert found is not None
+            decode_response(RESPONSES[api.key], b"".join(found), version=version)
         assert running.stats.handler_failures == 0
     finally:
         await running.close(deadline=0.2)
@@ -198,9 +196,9 @@ async def test_sv_6_the_largest_frame_is_refused_in_short_turns(
 ) -> None:
     frame = largest_frame(key, version, path, MAX_REQUEST_BYTES)
     assert len(frame) > MAX_REQUEST_BYTES - 100
-    with longest_turn() as turn:
-        await sent(server, frame)
-    assert turn.seconds < LONGEST_TURN_S
+    for measured in tries():
+        async with measured:
+            await sent(server, frame)
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.server.eviction_order import MOST_LOOKS, EvictionOrder
+from kafka_reassign_rpc.server.open_connections import MOST_LOOKS, EvictionOrder
 
 
 class Connection:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.server import connection_times, file_descriptors, open_connections
+from kafka_reassign_rpc.server import connection_times, open_connections, process_limits
 from kafka_reassign_rpc.server.open_connections import CLOSED_IN_A_ROW
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_connection import MUCH_BYTES
@@ -114,7 +114,7 @@ async def test_sv_6_an_address_that_connects_too_often_is_refused(start_server: 
     while not server.stats.connections_refused:
         async with connected(address(server)) as client:
             await client.send(client.request(versions(), 0))
-            await client.reader.read(1)
+            await client.is_closed()
     assert server.stats.connections_accepted >= 1
 
     async def served() -> bool:
@@ -289,18 +289,18 @@ async def test_sv_6_connections_make_room_where_file_descriptors_run_out(
 
 def test_sv_6_connections_leave_descriptors_to_others() -> None:
     for limit in (64, 1024, 20_000, 2**31 - 1):
-        kept = file_descriptors.kept_back(limit)
-        most = file_descriptors.most_connections(limit)
+        kept = process_limits.kept_back(limit)
+        most = process_limits.most_connections(limit)
         assert 16 <= most <= limit - kept
-        assert 2 * file_descriptors.backlog(limit) <= kept
-    assert file_descriptors.most_connections(2**31 - 1) == file_descriptors.MOST_CONNECTIONS
+        assert 2 * process_limits.backlog(limit) <= kept
+    assert process_limits.most_connections(2**31 - 1) == process_limits.MOST_CONNECTIONS
 
 
 def test_sv_6_the_soft_limit_of_descriptors_is_raised_to_the_hard_one() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard) - 1, hard))
     try:
-        assert file_descriptors.raise_limit() == hard
+        assert process_limits.raise_descriptor_limit() == hard
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -314,8 +314,10 @@ async def test_sv_6_a_limit_that_is_reached_is_logged(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     full = await start_server(max_connections=1)
-    async with connected(address(full)) as first, connected(address(full)):
-        assert await first.is_closed()
+    async with connected(address(full)) as first:
+        await accepted(full, 1)
+        async with connected(address(full)):
+            assert await first.is_closed()
     impatient = await start_server(slow_client_timeout_ms=100)
     async with connected(address(impatient)) as silent:
         assert await silent.is_closed()

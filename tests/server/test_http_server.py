@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.server import http_server
-from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
+from kafka_reassign_rpc.server.http_server import HttpPage, HttpSecurity, HttpServer, Page, QueryPage, StreamPage
 from tests.http_client import get, sent
 from tests.waiting import eventually
 
@@ -291,3 +290,41 @@ async def test_hm_5_many_connections_from_one_address_make_room_for_those_from_o
     assert await scraper.readuntil(b"{}"), "it keeps its connection"
     for _, writer in (*flood, (scraper, its)):
         writer.close()
+
+
+@pytest.mark.parametrize("path", ["/page", "/stream"])
+async def test_sv_6_a_server_that_closes_waits_for_no_client_that_waits_for_no_answer(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that keeps its connection for the next question, or follows a stream. Who is being answered gets that."""
+    monkeypatch.setattr(http_server, "ENDS_S", 3600.0)
+    goes_on, asked = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: str) -> HttpPage:
+        asked.set()
+        await goes_on.wait()
+        return HttpPage(b"{}")
+
+    async def events() -> AsyncIterator[bytes]:
+        yield b"data: 1\n\n"
+        await asyncio.Event().wait()
+
+    pages: dict[str, Page] = {
+        "/page": lambda: HttpPage(b"{}"),
+        "/slow": QueryPage(answer),
+        "/stream": StreamPage(events),
+    }
+    server = HttpServer("127.0.0.1", 0, pages)
+    await server.start()
+    reader, writer = await asyncio.open_connection(*server.address)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    await reader.readuntil(b"{}" if path == "/page" else b"data: 1\n\n")
+    slow = asyncio.create_task(get("{}:{}".format(*server.address), "/slow"))
+    await asked.wait()
+    closing = asyncio.create_task(server.close())
+    await reader.read()
+    assert not closing.done()
+    goes_on.set()
+    assert (await slow).status == 200
+    await closing
+    writer.close()

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from kafka_reassign_rpc.server import large_work
-from kafka_reassign_rpc.server.large_work import HUGE_BYTES, HUGE_BYTES_IN_WORK, LARGE_BYTES_IN_WORK, LargeWork
+from kafka_reassign_rpc.server import request_budgets
+from kafka_reassign_rpc.server.request_budgets import HUGE_BYTES, HUGE_BYTES_IN_WORK, LARGE_BYTES_IN_WORK, LargeWork
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
 from tests.server.test_server_connections import alter, held_node, list_all
@@ -108,7 +108,7 @@ async def test_sv_6_large_requests_that_wait_keep_no_place_from_others(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight of one client, of which one is in work, where two requests may be in work."""
-    monkeypatch.setattr(large_work, "LARGE_BYTES_IN_WORK", 1)
+    monkeypatch.setattr(request_budgets, "LARGE_BYTES_IN_WORK", 1)
     node = held_node()
     server = await start_server(node, queued_max_requests=2)
     async with AsyncExitStack() as stack:

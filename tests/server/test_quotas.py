@@ -10,8 +10,8 @@ import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER
+from kafka_reassign_rpc.core.quotas.connection_quotas import RequestQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.protocol.frame_codec import RequestHeader, decode_response
 from kafka_reassign_rpc.protocol.messages import (
@@ -23,9 +23,10 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataRequest,
     ProduceRequest,
 )
+from kafka_reassign_rpc.protocol.throttle_time import begins_with_throttle
 from kafka_reassign_rpc.server.listener import MOST_HELD
-from kafka_reassign_rpc.server.request_throttle import RequestThrottle, begins_with_throttle
-from kafka_reassign_rpc.support.turns import LoopTime, in_turns
+from kafka_reassign_rpc.server.request_throttle import RequestThrottle
+from kafka_reassign_rpc.support.turns import LoopTime
 from tests.api.ask import PEER
 from tests.api.model_node import ModelNode, moving, topic
 from tests.raw_client import connected
@@ -145,9 +146,12 @@ async def test_sv_5_a_muted_connection_goes_on_when_its_time_is_over(start_serve
     async with connected(address(server)) as client:
         begin = time.monotonic()
         await client.send(b"".join(client.request(list_all(), 0) for _ in range(4)))
-        for _ in range(4):
-            await client.frame()
-        assert time.monotonic() - begin >= 0.3
+        frames = [await client.frame() for _ in range(4)]
+        waited_ms = (time.monotonic() - begin) * 1000
+    answers: list[Any] = [decode_response(RESPONSES[46], frame, version=0)[1] for frame in frames]
+    told = [one.throttle_time_ms for one in answers]
+    assert told == [100] * 4
+    assert waited_ms > sum(told[:3]) - 10, "timers of uvloop have whole milliseconds, and so have the times told"
     assert server.stats.requests_throttled == 4
 
 
@@ -185,9 +189,21 @@ def test_sv_5_which_answers_begin_with_a_throttle_time_is_known_but_for_api_vers
             assert has_one == begins_with_throttle(api.key, version) or api.name == "ApiVersions", (api.name, version)
 
 
+class Clock:
+    """In the place of the performance counter: a busy machine takes no time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ns = time.perf_counter_ns()
+        monkeypatch.setattr(time, "perf_counter_ns", lambda: self.ns)
+
+    def move(self, ms: int) -> None:
+        self.ns += ms * 1_000_000
+
+
 async def test_sv_5_what_a_request_keeps_the_loop_for_is_counted_and_not_what_it_waits_for(
-    start_server: StartServer,
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = Clock(monkeypatch)
     table = QuotaTable()
     table.put(((CLIENT_ID, None),), {"request_percentage": "2"})  # 200 ms in ten seconds
     node = held_node()
@@ -195,38 +211,39 @@ async def test_sv_5_what_a_request_keeps_the_loop_for_is_counted_and_not_what_it
     async with connected(address(server)) as client:
         await client.send(client.request(alter(0), 0))
         await eventually(lambda: node.controller.calls)
-        await asyncio.sleep(0.3)
+        clock.move(300)
         node.controller.hold.set()
         await client.frame()
         assert server.stats.requests_throttled == 0, "it waited 300 ms, and took no 200"
 
-    def busy(_: Any) -> None:
-        end = time.perf_counter() + 0.25
-        while time.perf_counter() < end:
-            pass
-
-    node.nodes = lambda _: busy(_) or []  # type: ignore[method-assign, assignment, func-returns-value]
+    node.nodes = lambda _: clock.move(250) or []  # type: ignore[method-assign, assignment, func-returns-value]
     async with connected(address(server)) as client:
         answer = await client.call(MetadataRequest(version=7, topics=[], allow_auto_topic_creation=False), 7)
         assert answer.throttle_time_ms > 0
         assert server.stats.requests_throttled == 1
 
 
-async def test_sv_5_loop_time_is_that_of_all_turns_and_passes_on_results_errors_and_cancellations() -> None:
-    def slices() -> Any:
+async def test_sv_5_loop_time_is_that_of_all_turns_and_passes_on_results_errors_and_cancellations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, others = Clock(monkeypatch), asyncio.Event()
+
+    async def works() -> int:
         for _ in range(4):
-            end = time.perf_counter() + 0.004
-            while time.perf_counter() < end:
-                pass
-            yield
+            clock.move(4)
+            await asyncio.sleep(0)
+        await others.wait()
         return 7
 
+    async def works_meanwhile() -> None:
+        clock.move(50)
+        others.set()
+
     taken = LoopTime(1)
-    assert await taken.of(in_turns(slices())) == 7
-    assert taken.ns > 16_000_000
-    begun = taken.ns
-    await taken.of(asyncio.sleep(0.05))
-    assert taken.ns - begun < 40_000_000
+    meanwhile = asyncio.create_task(works_meanwhile())
+    assert await taken.of(works()) == 7
+    await meanwhile
+    assert taken.ns == 1 + 16_000_000
 
     async def fails() -> None:
         await asyncio.sleep(0)

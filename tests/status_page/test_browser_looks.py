@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.healing.fates import with_fates
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
-from kafka_reassign_rpc.core.reassignment.figure_history import Point
+from kafka_reassign_rpc.core.reassignment.move_sums import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from tests.core.build import write
 from tests.status_page.browser import IN_BROWSER, Tab

@@ -72,8 +72,8 @@ async def test_sv_11_groups_have_a_bar_each_and_rows_say_what_comes_what_goes_an
     await eventually(lambda: tab.shows("#groups", ": 2", "PLAN-8", "5 waiting", "6 in flight"))
     groups = await tab.rows("#groups-table")
     assert [("OPS-77123" in row[0], row[2].split("\n")[0]) for row in groups] == [
-        (True, "6 in flight, 0 waiting, 0 done"),
-        (False, "0 in flight, 5 waiting, 0 done"),
+        (True, "6 in flight, 0 waiting, 0 ended"),
+        (False, "0 in flight, 5 waiting, 0 ended"),
     ]
     assert await tab.value("document.querySelectorAll('#groups progress').length") >= 1
     start, end = groups[0][0].split("\n")[0].split(" … ")

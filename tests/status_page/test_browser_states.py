@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.healing.fates import with_fates
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
-from kafka_reassign_rpc.core.reassignment.figure_history import Point
+from kafka_reassign_rpc.core.reassignment.move_sums import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
@@ -69,6 +69,7 @@ async def test_sv_11_a_sentence_that_is_so_of_most_brokers_is_said_once_with_the
 
 async def test_sv_11_plots_end_with_the_figures_of_the_tiles(page: str, tab: Tab) -> None:
     await tab.open(page)
+    await eventually(lambda: tab.shows("#tiles", "In flight"))  # until then, plots end with the last point of the past
     await eventually(lambda: tab.shows("#plots", "In flight", "highest 9"))
     figures = "[...document.querySelectorAll('#plots strong')].map((one) => one.textContent)"
     assert (await tab.value(figures))[:2] == ["2", "0"]

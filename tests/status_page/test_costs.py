@@ -14,11 +14,11 @@ from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection, select_m
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server import http_server
 from kafka_reassign_rpc.server.http_server import HttpServer, StreamPage
-from kafka_reassign_rpc.status_page import paced_views, status_stream
-from kafka_reassign_rpc.status_page.paced_views import PacedViews
+from kafka_reassign_rpc.status_page import status_api, status_stream
+from kafka_reassign_rpc.status_page.status_api import PacedViews
 from kafka_reassign_rpc.status_page.status_stream import MOST_VIEWERS, StatusStream
 from kafka_reassign_rpc.support.slices import emptied
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.status_page.views import cluster_of, move, server_of, term_of
 from tests.waiting import eventually
 
@@ -27,19 +27,19 @@ MOVES = 100_000
 
 @pytest.mark.long
 async def test_sv_11_a_hundred_thousand_moves_are_sorted_in_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced_views, "MOST_KEPT", 1)
+    monkeypatch.setattr(status_api, "MOST_KEPT", 1)
     partition = move((1,), (2,))
     cluster = cluster_of({f"topic-{n}": dict.fromkeys(range(100), partition) for n in range(MOVES // 100)})
     term = term_of(cluster)
-    views: PacedViews[MoveFilter, Selection] = PacedViews(
-        lambda wanted: select_moves(term, wanted), lambda one: emptied(one.keys)
-    )
-    with longest_turn() as turn:
-        first = await views.get(MoveFilter())
-        again = await views.get(MoveFilter())
-        size, page = first.value.size, first.value.page(MOVES - 2, 10)
-        await views.get(MoveFilter(broker=7))
-    assert turn.seconds < 0.02
+    for measured in tries():
+        views: PacedViews[MoveFilter, Selection] = PacedViews(
+            lambda wanted: select_moves(term, wanted), lambda one: emptied(one.keys)
+        )
+        async with measured:
+            first = await views.get(MoveFilter())
+            again = await views.get(MoveFilter())
+            size, page = first.value.size, first.value.page(MOVES - 2, 10)
+            await views.get(MoveFilter(broker=7))
     assert again is first, "a hundred times as long as it took, nobody makes it again"
     assert size == MOVES
     assert first.value.keys == [], "it was freed for another, in short turns too"

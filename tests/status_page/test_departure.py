@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.http_client import get
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.status_page.documented import Documented
 from tests.status_page.served import served
 from tests.status_page.views import at_rest, cluster_of, server_of, term_of
@@ -20,13 +20,12 @@ async def test_dh_6_whether_brokers_may_go_is_counted_in_short_turns() -> None:
     partition = at_rest(1, 2, 3)
     topics = {f"topic-{n}": dict.fromkeys(range(100), partition) for n in range(100)}
     look = server_of(term_of(cluster_of({**topics, "alone": {0: at_rest(4)}})))
-    async with served(lambda: look) as (page, _):
-        with longest_turn() as turn:
+    for measured in tries():
+        async with served(lambda: look) as (page, _), measured:
             answers = [
                 await get(at(page), f"/api/v1/{path}")
                 for path in ("departure?brokers=1,2,3", "brokers", "departure?brokers=4")
             ]
-    assert turn.seconds < 0.02
     assert [one.status for one in answers] == [200] * 3
     every, each, alone = (json.loads(one.body) for one in answers)
     assert every["departure"]["last_in_sync"]["count"] == 10_000

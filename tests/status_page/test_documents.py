@@ -10,9 +10,9 @@ import pytest
 from kafka_reassign_rpc.api.vendor_table import DOCUMENTS
 from kafka_reassign_rpc.core.document_and_command_bodies import Parameters
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
-from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
+from kafka_reassign_rpc.core.reassignment.move_sums import SPANS, FigureHistory
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.remaining_time import CopyRates
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.status_page.events import EventReader
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
+from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.requests import PARAMETERS, BadParameter, EventsRequest, MovesRequest
 from kafka_reassign_rpc.status_page.requests import Parameters as QueryParameters
 from kafka_reassign_rpc.status_page.status_api import StatusApi

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.reassign_command.main import main
-from kafka_reassign_rpc.status_page import status_keeper
+from kafka_reassign_rpc.status_page import keepers
 from tests.controller.cluster import LISTENERS, Cluster
 from tests.controller.telemetry.test_metrics import scraped
 from tests.status_page.documented import Documented
@@ -21,7 +21,7 @@ from tests.waiting import eventually
 async def test_sv_11_a_standby_shows_the_last_known_state_with_its_time_and_marks_it_everywhere(
     world: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(status_keeper, "EVERY_S", 0.1)
+    monkeypatch.setattr(keepers, "EVERY_S", 0.1)
     await world.create_topic("payments", {0: (1, 2)}, held=True)
     await world.alter({("payments", 0): (3, 4)}, reason="OPS-77")
     config = ServerConfig(

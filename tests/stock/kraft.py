@@ -9,7 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
-from kafka_reassign_rpc.embedded_kraft import formatted_dirs, node_properties
+from kafka_reassign_rpc.embedded_kraft.kraft_cluster import (
+    are_formatted,
+    format_dirs,
+    node_properties,
+    quorum_properties,
+)
 from tests.waiting import eventually
 
 from . import loaded_classes
@@ -59,11 +64,9 @@ class KRaftNode(LoggedProcess):
         that it has started."""
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         jvm = (*self._jvm, *await loaded_classes.of_nodes(self.version, is_kraft=True))
-        if not formatted_dirs.are_formatted(self.properties):
+        if not are_formatted(self.properties):
             run_java = partial(_run_java, self.version, jvm)
-            await asyncio.to_thread(
-                formatted_dirs.write, self.version, run_java, self.cluster_id, self._config, self.properties
-            )
+            await asyncio.to_thread(format_dirs, self.version, run_java, self.cluster_id, self._config, self.properties)
         self.launch([*java(self.version, (*jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
 
@@ -78,11 +81,11 @@ class MigratingController(KRaftNode):
         self.cluster_id = cluster_id
         self.of_brokers: Mapping[str, str] = {
             "zookeeper.metadata.migration.enable": "true",
-            **node_properties.of_quorum({node_id: port}),
+            **quorum_properties({node_id: port}),
         }
         """What a broker needs as well when it is restarted for the migration."""
         own = {
-            **node_properties.of_node(node_id, None, port),
+            **node_properties(node_id, None, port),
             "zookeeper.connect": zookeeper,
             "zookeeper.session.timeout.ms": DEFAULTS["zookeeper.session.timeout.ms"],
         }
@@ -118,11 +121,11 @@ def kraft_cluster(
     all_ports = kept_ports(len(ids) + len(controllers))
     ports, voters = all_ports[: len(ids)], dict(zip(controllers, all_ports[len(ids) :], strict=True))
     common = {key: value for key, value in DEFAULTS.items() if not key.startswith("zookeeper.")}
-    common |= node_properties.of_quorum(voters)
+    common |= quorum_properties(voters)
     brokers = dict(zip(ids, ports, strict=True))
 
     def node(id_: int, port: int) -> KRaftNode:
-        own = node_properties.of_node(id_, brokers.get(id_), voters.get(id_)) | dict((per_node or {}).get(id_, {}))
+        own = node_properties(id_, brokers.get(id_), voters.get(id_)) | dict((per_node or {}).get(id_, {}))
         return KRaftNode(id_, port, directory / str(id_), {**common, **own}, jvm, version)
 
     of_controllers_alone = {id_: port for id_, port in voters.items() if id_ not in brokers}

@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.table import ENDINGS, Ending, Victim
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths

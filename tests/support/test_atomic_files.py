@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.support.atomic_files import AtomicDirectory, write_file
+from kafka_reassign_rpc.support.files import AtomicDirectory, write_file
 
 
 @pytest.mark.parametrize("sync", [False, True])
@@ -52,7 +52,7 @@ def test_a_directory_that_is_forgotten_leaves_nothing_behind(tmp_path: Path) -> 
 def test_a_directory_whose_writer_fails_at_its_start_is_gone_when_the_process_ends(tmp_path: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path;"
-        "from kafka_reassign_rpc.support.atomic_files import AtomicDirectory;"
+        "from kafka_reassign_rpc.support.files import AtomicDirectory;"
         "kept = AtomicDirectory(Path(sys.argv[1]) / 'out'); (kept.hidden / 'x').touch();"
         "child = os.fork(); child or sys.exit(0); os.waitpid(child, 0); assert kept.hidden.exists();"
         "raise OSError(28, 'No space left on device')"

@@ -9,7 +9,7 @@ NOUNS = "brokers|connections|moves|partitions|replicas|servers|topics|znodes"
 MANY = re.compile(rf"[^{{}}\w](?:%d|\{{(?!counted|agreeing|some_brokers)[^{{}}]*\}}) (?:more )?(?:{NOUNS})\b")
 """A value and a noun in the plural, not of a constant."""
 RIGHT = {
-    "core/healing/unrepaired_partitions.py": "one has its own text",
+    "core/healing/fates.py": "one has its own text",
     "pipeline/submission/batch_changes.py": "one has its own text",
     "pipeline/submission/stop_conditions.py": "one has its own text",
     "preflight/znode_findings.py": "one has its own text",

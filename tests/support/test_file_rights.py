@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.support.file_rights import EVERYBODY, GROUP, Identity, Rights, cure, readers, readers_of
+from kafka_reassign_rpc.support.files import EVERYBODY, GROUP, Identity, Rights, cure, readers, readers_of
 from tests.tables import for_each
 
 ME, MINE, ROOT, OTHER, FS_GROUP = 1000, 1000, 0, 2000, 999

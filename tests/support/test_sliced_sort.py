@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from random import Random
 
-from kafka_reassign_rpc.support.sliced_sort import SLICE, sorted_in_slices
+from kafka_reassign_rpc.support.slices import SLICE, sorted_in_slices
 from tests.tables import for_each
 
 

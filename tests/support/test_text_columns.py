@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kafka_reassign_rpc.support.text_columns import wrapped
-from kafka_reassign_rpc.support.text_table import table
+from kafka_reassign_rpc.support.text_table import table, wrapped
 
 
 @pytest.mark.parametrize(

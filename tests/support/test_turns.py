@@ -175,7 +175,7 @@ async def test_sv_6_work_with_the_turn_goes_on_while_others_end_their_waits_all_
 
     endless = [asyncio.create_task(begun(waiting())) for _ in range(5)]
     await asyncio.sleep(0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await in_turns(long())
     for one in endless:
         one.cancel()
@@ -251,7 +251,7 @@ async def test_sv_6_plain_steps_within_a_request_have_its_turn_and_wait_for_no_o
     async def request() -> int:
         return await in_turns(long()) + await in_turns(long(), turn=Turn())
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await clock.beside(asyncio.gather(*(begun(request()) for _ in range(10))))
     assert clock.now == pytest.approx(2_000 * STEP_S)
     assert 0 < clock.longest <= 2 * (TURN_S + SHORT_S)
@@ -307,7 +307,7 @@ async def test_sv_6_timeouts_and_task_groups_work_in_what_begins_before_its_task
     for work, end in ((too_long, "over"), (grouped, "failed")):
         left = await of_a_callback(work)
         task = asyncio.create_task(left)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert await task == end
         assert task.cancelling() == 0
 

@@ -11,11 +11,10 @@ import pytest
 
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login.client_security import client_security
+from kafka_reassign_rpc.security.login.sasl_login import client_security
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.transport.broker_link_settings import broker_links
-from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses, broker_links
 from kafka_reassign_rpc.transport.login import connect
 from tests.certificates import Authority, Issued
 from tests.tables import for_each

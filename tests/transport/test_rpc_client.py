@@ -21,7 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
-from kafka_reassign_rpc.server.event_loop import LoopName, loop_factory
+from kafka_reassign_rpc.server.interpreter_tuning import LoopName, loop_factory
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ def body_of(request: DecodedRequest) -> Any:
 
 @asynccontextmanager
 async def client_of(
-    asked: list[DecodedRequest], reply: Callable[[bytes], bytes] = lambda answer: answer, timeout_s: float = 10.0
+    asked: list[DecodedRequest], reply: Callable[[bytes], bytes] = lambda answer: answer, timeout_s: float = 60.0
 ) -> AsyncIterator[RpcClient]:
     """A client whose server notes what it was `asked`, and sends what `reply` makes of each answer."""
 
@@ -126,7 +126,7 @@ async def test_sv_4_a_request_on_a_connection_that_was_reset_while_it_was_idle_s
 
 
 async def test_455_4_after_a_missing_answer_the_connection_refuses_another_request() -> None:
-    async with client_of([], lambda _: b"", timeout_s=0.05) as client:
+    async with client_of([], lambda _: b"", timeout_s=1) as client:
         with pytest.raises(TimeoutError):
             await client.call(ControlledShutdownRequest, shutdown(1), 2)
         with pytest.raises(ConnectionError):
@@ -184,7 +184,7 @@ class Gate:
 
 @asynccontextmanager
 async def gated(
-    max_in_flight: int, timeout_s: float = 10.0, max_answer_bytes: int = MAX_ANSWER_BYTES
+    max_in_flight: int, timeout_s: float = 60.0, max_answer_bytes: int = MAX_ANSWER_BYTES
 ) -> AsyncIterator[tuple[Gate, RpcClient]]:
     gate = Gate()
     async with await asyncio.start_server(gate.serve, "127.0.0.1", 0) as server:
@@ -224,11 +224,12 @@ async def test_455_4_a_socket_that_closes_in_the_middle_of_an_answer_ends_every_
         tasks = calls(client, 7)
         await eventually(lambda: len(gate.waiting) == 5)
         gate.writer.write(gate.waiting[0] + gate.waiting[1][:-1])
+        await eventually(lambda: len(gate.waiting) == 6)  # the first one's place is taken
         gate.writer.close()
         kinds = await ended(tasks)
         assert (await tasks[0]).error_code == 0
-        assert kinds[1:5] == [EOFError] * 4
-        assert all(issubclass(kind, ConnectionError) for kind in kinds[5:]), "they were never sent"
+        assert kinds[1:6] == [EOFError] * 5
+        assert issubclass(kinds[6], ConnectionError), "it was never sent"
 
 
 async def test_455_4_an_answer_to_another_request_ends_every_call_and_the_connection() -> None:
@@ -252,14 +253,14 @@ async def test_455_4_an_answer_that_is_announced_as_too_large_ends_the_connectio
 
 async def test_455_4_a_server_that_sends_an_answer_too_slowly_is_given_up() -> None:
     """Each byte comes in time, the answer does not."""
-    async with gated(2, timeout_s=0.3) as (gate, client):
+    async with gated(2, timeout_s=1) as (gate, client):
         tasks = calls(client, 2)
         await eventually(lambda: len(gate.waiting) == 2)
 
         async def trickle() -> None:
             for byte in gate.waiting[0] * 20:
                 gate.writer.write(bytes((byte,)))
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.2)
 
         slow = asyncio.create_task(trickle())
         assert await ended(tasks) == [TimeoutError] * 2
@@ -280,13 +281,13 @@ def _read_all(accepted: socket.socket) -> None:
 async def _times_out_behind_a_full_buffer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        client = await RpcClient.open("127.0.0.1", server.getsockname()[1], "someone", 0.2)
+        client = await RpcClient.open("127.0.0.1", server.getsockname()[1], "someone", 1.0)
         accepted, _ = server.accept()
         with accepted:
             with pytest.raises(TimeoutError):
                 await client.call(ControlledShutdownRequest, bytes(LARGE), 2)
             await eventually(lambda: client.is_closed)
-            accepted.settimeout(10)
+            accepted.settimeout(60)
             with pytest.raises(ConnectionResetError):
                 await asyncio.to_thread(_read_all, accepted)
 
@@ -302,7 +303,7 @@ async def test_455_4_the_answer_of_a_cancelled_call_goes_to_no_other() -> None:
 
 
 async def test_455_4_an_answer_that_never_comes_ends_the_connection_although_its_caller_is_gone() -> None:
-    async with gated(5, timeout_s=0.2) as (gate, client):
+    async with gated(5, timeout_s=1) as (gate, client):
         [task] = calls(client, 1)
         await eventually(lambda: gate.waiting)
         task.cancel()

@@ -1,6 +1,5 @@
 """kr-1: answers that no sound broker gives: watch says one line about them, goes on, and shows what it still knows."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -198,9 +197,7 @@ async def test_kr_1_a_certificate_that_is_not_trusted_is_named_and_watch_goes_on
         TlsConfig.of({**ca.issue("CN=broker").pem_keystore(tmp_path / "server.pem"), **trust}).load_server().context
     )
     node = MovingNode(ScriptedCluster(), 1)
-    server = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=context)
-    async with server:
-        node.port = node.cluster.members[1] = server.sockets[0].getsockname()[1]
+    async with listening(node, context):
         place = f"127.0.0.1:{node.port}"
         configs = client_configs(place, {"security.protocol": "SSL", **strange})
         async with watching(place, tmp_path / "events", **{**configs, "bootstrap_timeout_ms": 500}) as watch:
@@ -212,7 +209,6 @@ async def test_kr_1_a_certificate_that_is_not_trusted_is_named_and_watch_goes_on
                 )
 
             await eventually(is_said)
-        node.disconnect()
 
 
 async def test_kr_1_a_node_of_unknown_versions_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

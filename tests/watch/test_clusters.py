@@ -16,8 +16,8 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.metrics import metrics_of_clusters
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.events.notifications import kinds
-from kafka_reassign_rpc.security.bad_setting import Password
-from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.security.properties import Password
+from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
@@ -26,9 +26,9 @@ from kafka_reassign_rpc.watch.served_http import ServedWatch
 from kafka_reassign_rpc.watch.watcher import Watcher
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.processes import processes
-from tests.python_client.scripted_nodes import ScriptedCluster, listening
+from tests.python_client.scripted_nodes import ScriptedCluster, accepting, listening
 from tests.status_page.documented import Documented
 from tests.tables import for_each
 from tests.waiting import eventually
@@ -197,15 +197,13 @@ async def test_kr_4_clusters_that_do_not_answer_are_one_line_each_however_often_
         writer.close()
 
     (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
-    server = await asyncio.start_server(end, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    tables = [
-        f'[[cluster]]\nname = "{name}"\nbootstrap-server = "127.0.0.1:{port}"\n'
-        f'command-config = "{tmp_path / "client.properties"}"\n'
-        for name in ("east", "west")
-    ]
-    (tmp_path / "watch.toml").write_text("\n".join(['"metrics.listener" = "127.0.0.1:0"', *tables]))
-    async with server, processes(tmp_path) as commands:
+    async with accepting(end) as port, processes(tmp_path) as commands:
+        tables = [
+            f'[[cluster]]\nname = "{name}"\nbootstrap-server = "127.0.0.1:{port}"\n'
+            f'command-config = "{tmp_path / "client.properties"}"\n'
+            for name in ("east", "west")
+        ]
+        (tmp_path / "watch.toml").write_text("\n".join(['"metrics.listener" = "127.0.0.1:0"', *tables]))
         watch = await commands.start("watch", "watch", "--config", str(tmp_path / "watch.toml"))
         await eventually(lambda: all(f"cluster {one}: the cluster cannot" in watch.log for one in ("east", "west")))
         told, before = watch.log, asked
@@ -229,18 +227,19 @@ async def test_kr_4_the_metrics_of_as_many_clusters_as_there_may_be_leave_others
 
 
 async def test_kr_4_as_many_clusters_as_there_may_be_have_a_row_each_on_one_page() -> None:
+    """The page is made in one go, in half of the time that a turn may take."""
     names = [f"c{one}" for one in range(MOST_CLUSTERS)]
     refused = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "bootstrap_timeout_ms": 1_000}
     watches = [ClusterWatch(refused, None, name=one, full=True) for one in names]
     async with ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
         await eventually(lambda: all("connection refused" in one.watcher.view().reason for one in watches), within=60)
-        with longest_turn() as turn:
-            page = (await get(served.address, "/")).body.decode()
-            told = json.loads((await get(served.address, "/api/v1/clusters")).body)
+        for measured in tries():
+            async with measured:
+                page = (await get(served.address, "/")).body.decode()
+                told = json.loads((await get(served.address, "/api/v1/clusters")).body)
         assert [f'<a href="/clusters/{one}/">{one}</a>' in page for one in names] == [True] * MOST_CLUSTERS
         assert page.count("connection refused") == MOST_CLUSTERS
         assert [one["name"] for one in told["clusters"]] == names
-        assert turn.seconds < 0.02
 
 
 async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: Path) -> None:

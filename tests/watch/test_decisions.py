@@ -2,7 +2,6 @@
 
 from kafka_reassign_rpc.client import Unreachable
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
-from kafka_reassign_rpc.client.known_configs import told
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.polling_pace import (
@@ -14,10 +13,12 @@ from kafka_reassign_rpc.client.polling_pace import (
     SOON_S,
     Ask,
     Pace,
+    Traffic,
+    count,
+    counted,
 )
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
-from kafka_reassign_rpc.client.stock_cluster import sampled
-from kafka_reassign_rpc.client.traffic import Traffic, count, counted
+from kafka_reassign_rpc.client.stock_cluster import sampled, told_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaError,
@@ -28,7 +29,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
-from kafka_reassign_rpc.watch.missing_sizes import Heard, heard, lacking
+from kafka_reassign_rpc.watch.seen_cluster import Heard, heard, lacking
 from tests.tables import for_each
 
 NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]
@@ -179,12 +180,14 @@ def test_kr_2_a_look_at_many_topics_is_taken_in_steps() -> None:
 
 def test_kr_2_a_broker_that_does_not_tell_its_throttles_is_named_and_a_right_only_where_one_is_missing() -> None:
     nobody = Unreachable("It did not answer within 5 s.")
-    assert told({1: [], 2: nobody, 3: nobody}, {(BROKER, ""): []}).lacking == (
+    assert told_configs({1: [], 2: nobody, 3: nobody}, {(BROKER, ""): []}).lacking == (
         "Throttles are not all seen: brokers 2, 3: It did not answer within 5 s"
     )
-    refused = told({1: ClusterAuthorizationFailed()}, {(BROKER, ""): [], (TOPIC, "t"): TopicAuthorizationFailed()})
+    refused = told_configs(
+        {1: ClusterAuthorizationFailed()}, {(BROKER, ""): [], (TOPIC, "t"): TopicAuthorizationFailed()}
+    )
     assert refused.lacking == (
         "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics shows them):"
         " Cluster authorization failed; Topic authorization failed"
     )
-    assert told({1: []}, {(BROKER, ""): [], (TOPIC, "t"): UnknownTopicOrPartition()}).lacking == ""
+    assert told_configs({1: []}, {(BROKER, ""): [], (TOPIC, "t"): UnknownTopicOrPartition()}).lacking == ""

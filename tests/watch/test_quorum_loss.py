@@ -10,10 +10,10 @@ import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.client_errors import NoActiveController
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
+from kafka_reassign_rpc.core.state.broker import LostQuorum
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch.quorum_loss import dated
+from kafka_reassign_rpc.watch.seen_cluster import dated
 from tests.http_client import get
 from tests.python_client.scripted_nodes import ALTER, LIST, METADATA, ScriptedCluster, listening
 from tests.reassign_command.run_command import Command
@@ -71,7 +71,7 @@ async def problem(watch: Watch) -> Any:
 async def test_kr_3_a_lost_quorum_is_said_with_its_dead_nodes_for_as_long_as_it_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.client.why_no_answer.ANSWER_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.client.node_questions.ANSWER_S", 0.5)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 1.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.LONGEST_WAIT_S", 0.5)
     caplog.set_level("INFO")
@@ -120,7 +120,7 @@ async def test_kr_3_a_lost_quorum_is_said_with_its_dead_nodes_for_as_long_as_it_
 async def test_kr_3_commands_name_a_lost_quorum_and_its_dead_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.client.why_no_answer.ANSWER_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.client.node_questions.ANSWER_S", 0.5)
     why = "No controller is active: broker 1 answers, and gets no answer from the quorum; dead: 2."
     async with voters() as (first, _, end):
         loses_the_quorum(first)
@@ -147,7 +147,7 @@ async def test_kr_3_a_broker_that_alone_gets_no_answer_from_its_controller_is_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is cut off from the controllers, or hangs; another one passes on what it is asked."""
-    monkeypatch.setattr("kafka_reassign_rpc.client.why_no_answer.ANSWER_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.client.node_questions.ANSWER_S", 0.5)
     async with voters() as (first, second, _):
         first.replies.update(dict.fromkeys(FORWARDED, lambda _: b""))
         second.replies[LIST] = lambda _: b""

@@ -4,19 +4,22 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kafka_reassign_rpc.protocol.messages import (
     DescribeLogDirsResponse,
     ListPartitionReassignmentsResponse,
     MetadataResponse,
 )
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.python_client.scripted_nodes import LIST, METADATA, ScriptedCluster, listening
 from tests.waiting import eventually
 from tests.watch.moving_nodes import LOG_DIRS, MovingNode
-from tests.watch.watching import watching
+from tests.watch.watching import Watch, watching
 
 MOVES = 10_000
 TOPICS = [f"topic-{number:05}" for number in range(MOVES)]
@@ -101,16 +104,16 @@ async def many_moves() -> AsyncIterator[str]:
         loop.close()
 
 
+@pytest.mark.gate
 async def test_kr_2_ten_thousand_moves_of_ten_thousand_topics_leave_others_their_turn(tmp_path: Path) -> None:
-    async with (
-        many_moves() as bootstrap,
-        watching(bootstrap, tmp_path / "events", request_timeout_ms=30_000) as watch,
-    ):
-        with longest_turn() as turn:
+    async def are_measured(watch: Watch) -> bool:
+        totals = (await watch.document("status"))["totals"]
+        return totals is not None and (totals["in_flight"], totals["bytes_total"]) == (MOVES, 1_000 * MOVES)
 
-            async def are_measured() -> bool:
-                totals = (await watch.document("status"))["totals"]
-                return totals is not None and (totals["in_flight"], totals["bytes_total"]) == (MOVES, 1_000 * MOVES)
-
-            await eventually(are_measured, within=60)
-        assert turn.seconds < 0.04, "no call takes 20 ms; a busy machine adds to CPU time, too"
+    async with many_moves() as bootstrap:
+        for measured in tries():
+            async with (
+                watching(bootstrap, tmp_path / "events", request_timeout_ms=30_000) as watch,
+                measured,
+            ):
+                await eventually(partial(are_measured, watch))

@@ -79,7 +79,9 @@ def test_kr_1_each_way_to_ask_for_a_watch_starts_the_same_one(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(watch_command, "set_up_logging", lambda *_: None)
-    monkeypatch.setattr("kafka_reassign_rpc.server.core_dumps.forbid", lambda: started.append("no core dumps"))
+    monkeypatch.setattr(
+        "kafka_reassign_rpc.server.process_limits.forbid_core_dumps", lambda: started.append("no core dumps")
+    )
     monkeypatch.setattr(watch_command, "run_until_signalled", run)
     monkeypatch.setattr(watch_command, "_configs", configs)
     (tmp_path / "server.toml").write_text(text)
@@ -119,7 +121,7 @@ def test_kr_1_an_address_that_is_in_use_is_said_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(watch_command, "set_up_logging", lambda *_: None)
-    monkeypatch.setattr("kafka_reassign_rpc.server.core_dumps.forbid", lambda: None)
+    monkeypatch.setattr("kafka_reassign_rpc.server.process_limits.forbid_core_dumps", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         assert main(["watch", "--bootstrap-server", "h:1", "--metrics-listener", where]) == 1

@@ -1,7 +1,7 @@
 """kr-2: throttles are read when moves begin and end, and none is called needless that was read before the last move."""
 
-from kafka_reassign_rpc.client.known_configs import Told
 from kafka_reassign_rpc.client.polling_pace import HURRY_S, PAUSES_S, Ask, Pace
+from kafka_reassign_rpc.client.stock_cluster import ToldConfigs
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, Ter
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
-from kafka_reassign_rpc.watch.throttle_readings import LEASE_MS, ThrottleReadings
+from kafka_reassign_rpc.watch.seen_cluster import LEASE_MS, ThrottleReadings
 from tests.watch.test_decisions import MOVE, NODES, T0, cost, topic
 
 STARTED = Event(catalogue.MOVE_STARTED, "t", 0, target=(1, 3), original=(1, 2))
@@ -21,8 +21,8 @@ SLOW = {LEADER_RATE: "5"}
 ALL = (1, 2, 3)
 
 
-def told(*throttled: int, known: tuple[int, ...] = ALL) -> Told:
-    return Told({str(one): SLOW if one in throttled else {} for one in known}, {}, frozenset(known), "")
+def told(*throttled: int, known: tuple[int, ...] = ALL) -> ToldConfigs:
+    return ToldConfigs({str(one): SLOW if one in throttled else {} for one in known}, {}, frozenset(known), "")
 
 
 def at_rest() -> Cluster:

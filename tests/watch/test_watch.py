@@ -19,7 +19,7 @@ from kafka_reassign_rpc.support.slices import finished
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
-from tests.python_client.scripted_nodes import LIST, METADATA, ScriptedCluster, listening
+from tests.python_client.scripted_nodes import LIST, METADATA, ScriptedCluster, accepting, listening
 from tests.status_page.documented import Documented
 from tests.waiting import eventually
 from tests.watch.moving_nodes import LOG_DIRS, TWO_MOVE, MovingNode, moving_nodes
@@ -107,9 +107,7 @@ async def test_kr_1_a_bootstrap_that_is_no_kafka_is_one_clear_line_and_watch_goe
         writer.write(answer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with accepting(serve) as port:
         text = await _refused(f"127.0.0.1:{port}", tmp_path)
     assert text.startswith("the cluster cannot be seen: ")
     assert f"127.0.0.1:{port}" in text
@@ -193,9 +191,8 @@ async def test_kr_1_a_tls_handshake_without_an_answer_is_named(tmp_path: Path) -
                 pass
         writer.close()
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
-    async with server:
-        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with accepting(take) as port:
+        address = f"127.0.0.1:{port}"
         context = ssl.create_default_context()
         async with watching(
             address, tmp_path / "events", security_protocol="SSL", ssl_context=context, bootstrap_timeout_ms=300

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, MoveTerms
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.events.notifications import kinds
-from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.properties import Password
 from tests.controller.cluster import cluster
 from tests.controller.telemetry.webhook_receivers import SECRET, Receiver, is_signed, receiving
 from tests.http_client import get

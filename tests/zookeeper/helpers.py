@@ -26,13 +26,13 @@ class Events:
         return [what for what, _ in self.seen]
 
     async def until(self, what: str, count: int = 1) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while self.names.count(what) < count:
                 self._more.clear()
                 await self._more.wait()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Waits for a condition that nothing announces."""
     async with asyncio.timeout(seconds):
         while not condition():

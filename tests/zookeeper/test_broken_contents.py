@@ -15,30 +15,23 @@ import kafka_reassign_rpc
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.zookeeper import (
     acl_znodes,
-    delegation_token_znodes,
-    failed_log_dirs_znodes,
-    last_control_znode,
-    notification_znodes,
+    own_server_znodes,
     reassign_partitions_znode,
     reassignment_request_znodes,
-    reassignment_servers_znodes,
     reassignments_znodes,
-    throttle_memory_znodes,
     topic_znodes,
     znode_contents,
     znode_decoder,
 )
-from kafka_reassign_rpc.zookeeper.entry_problems import LONGEST
 from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import LONGEST, BadZnode
 from tests.effort import examples
 from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, text_of
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
-    *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(acl_znodes, delegation_token_znodes, failed_log_dirs_znodes, last_control_znode, reassignment_servers_znodes),
-    *(throttle_memory_znodes, topic_znodes, znode_contents),
+    *(reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
+    *(acl_znodes, own_server_znodes, topic_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -87,15 +80,15 @@ ZNODES = {
         ),
     ),
     "decode_failed_log_dirs": Znode(
-        failed_log_dirs_znodes.decode_failed_log_dirs,
+        znode_contents.decode_failed_log_dirs,
         ({"version": 1, "timestamp": 1, "log_dirs": ["/data/1"]}, {"timestamp": "1"}),
     ),
     "decode_failure": Znode(znode_contents.decode_failure, ({"version": 1, "timestamp": 1}, {"timestamp": "1"})),
     "decode_last_control": Znode(
-        last_control_znode.decode_last_control, ({"version": 1, "epoch": 7, "until": 1, "kraft": True},)
+        own_server_znodes.decode_last_control, ({"version": 1, "epoch": 7, "until": 1, "kraft": True},)
     ),
     "decode_registered_server": Znode(
-        reassignment_servers_znodes.decode_registered_server,
+        own_server_znodes.decode_registered_server,
         ({"version": 1, "endpoints": ["A:SSL://h:9092", "B:B://[::1]:9093"]},),
     ),
     "decode_broker": Znode(
@@ -167,15 +160,15 @@ ZNODES = {
     ),
     "decode_memory": Znode(
         lambda data, path: (
-            throttle_memory_znodes.decode_memory(data, path, BrokerMemory)
+            own_server_znodes.decode_memory(data, path, BrokerMemory)
             if b"set" in data
-            else throttle_memory_znodes.decode_memory(data, path, TopicMemory)
+            else own_server_znodes.decode_memory(data, path, TopicMemory)
         ),
         ({"version": 1, "leader": RATE, "follower": RATE}, {"version": 1, "leader": LIST, "follower": LIST}),
     ),
-    "decode_log_dir_event": Znode(notification_znodes.decode_log_dir_event, ({"version": 1, "broker": 1, "event": 1},)),
+    "decode_log_dir_event": Znode(znode_contents.decode_log_dir_event, ({"version": 1, "broker": 1, "event": 1},)),
     "decode_partitions": Znode(
-        notification_znodes.decode_partitions, ({"version": 1, "partitions": [{"topic": "t", "partition": 0}]},)
+        znode_contents.decode_partitions, ({"version": 1, "partitions": [{"topic": "t", "partition": 0}]},)
     ),
     "decode_acls": Znode(
         acl_znodes.decode_acls,
@@ -191,7 +184,7 @@ ZNODES = {
         ({"version": 1, "resourceType": "TOPIC", "name": "pre-", "patternType": "PREFIXED"},),
     ),
     "decode_token_end": Znode(
-        delegation_token_znodes.decode_token_end, ({"version": 3, "expiryTimestamp": 1, "maxTimestamp": 2},)
+        znode_contents.decode_token_end, ({"version": 3, "expiryTimestamp": 1, "maxTimestamp": 2},)
     ),
 }
 EACH = pytest.mark.parametrize("name", ZNODES)

@@ -97,3 +97,24 @@ async def test_sv_6_garbage_in_a_config_znode_is_reported(zk: ZooKeeper) -> None
             await change
     found, bad = await store.get_all("topics")
     assert (found, [one.path for one in bad]) == ({}, ["/config/topics/t"])
+
+
+async def test_sv_3_changes_are_seen_after_somebody_has_deleted_their_parent(zk: ZooKeeper) -> None:
+    """Its numbers begin again when it is made again, as the next change does."""
+    store = ConfigStore(zk)
+    fired: list[str] = []
+    zk.on_watch(lambda _, path: fired.append(path))
+    for value in "123":
+        await store.alter("topics", "t", put(a=value))
+    last = (await store.changes_since(-1)).last
+    for is_noticed in (True, False):
+        for path in sorted(await zk.tree(znode_paths.CONFIG_CHANGES), reverse=True):
+            await zk.delete(path)
+        if is_noticed:
+            last = (await store.changes_since(last, watch=True)).last
+        await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+        await store.alter("topics", "t", put(a=f"{is_noticed}"))
+        changes = await store.changes_since(last)
+        assert changes.entities == ["topics/t"]
+        last = 2
+    assert fired == [znode_paths.CONFIG_CHANGES], "of its creation"

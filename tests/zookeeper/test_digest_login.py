@@ -10,9 +10,8 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import DIGEST_MODULE, zookeeper_login
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import Access, secured
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create
-from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NotSent
 from tests.zookeeper.helpers import Events
@@ -103,7 +102,7 @@ async def test_sv_5_others_read_what_is_no_secret_and_write_nothing(
 async def test_sv_5_the_login_is_repeated_on_every_connection(server: EmbeddedZooKeeper, kafka: ZooKeeper) -> None:
     async with Proxy(server.address) as proxy:
         access = as_user("kafka", PASSWORD)
-        async with ZooKeeper(f"{proxy.address}/a/kafka", access=access, session_timeout_ms=3000) as client:
+        async with ZooKeeper(f"{proxy.address}/a/kafka", access=access, session_timeout_ms=60_000) as client:
             events = Events(client)
             session = client.session_id
             await client.create("/again", b"1")
@@ -123,6 +122,6 @@ async def test_sv_5_a_client_learns_whom_zookeeper_takes_it_for(server: Embedded
 async def test_sv_5_a_refused_login_is_said_and_shows_no_password(server: EmbeddedZooKeeper, name: str) -> None:
     client = ZooKeeper(server.address, access=as_user(name, "wrong horse"))
     with pytest.raises(NotSent) as refused:
-        await client.start(1)
+        await client.start(3)
     assert "authentication failed" in str(refused.value)
     assert "wrong horse" not in repr(refused.value)

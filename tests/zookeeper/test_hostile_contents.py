@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, named_replicas, rate_of
 from kafka_reassign_rpc.zookeeper import (
-    notification_znodes,
+    own_server_znodes,
     reassign_partitions_znode,
     reassignments_znodes,
-    throttle_memory_znodes,
     topic_znodes,
     znode_contents,
     znode_paths,
 )
-from kafka_reassign_rpc.zookeeper.entry_problems import LONGEST, MAX_WRONG, REPORTED
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import LONGEST, MAX_WRONG, REPORTED, BadZnode
 from tests.tables import for_each
 
 Decoder = Callable[[bytes, str], Any]
@@ -42,10 +40,10 @@ DECODERS: dict[str, Decoder] = {
     "batch": reassign_partitions_znode.decode_reassignments,
     "queue": reassign_partitions_znode.decode_queue,
     "request": decode_request,
-    "topic's throttles": lambda data, path: throttle_memory_znodes.decode_memory(data, path, TopicMemory),
-    "broker's throttles": lambda data, path: throttle_memory_znodes.decode_memory(data, path, BrokerMemory),
-    "log dir event": notification_znodes.decode_log_dir_event,
-    "partitions": notification_znodes.decode_partitions,
+    "topic's throttles": lambda data, path: own_server_znodes.decode_memory(data, path, TopicMemory),
+    "broker's throttles": lambda data, path: own_server_znodes.decode_memory(data, path, BrokerMemory),
+    "log dir event": znode_contents.decode_log_dir_event,
+    "partitions": znode_contents.decode_partitions,
 }
 FIELDS = [
     *(

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData, WatchKind
 from kafka_reassign_rpc.zookeeper.transactions import pipeline
-from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadArguments,
@@ -174,7 +173,7 @@ async def test_sv_5_credentials_are_given_again_on_every_connection(
     chroot = "/" + zk_connect.partition("/")[2]
     mine = always([(31, "auth", "")])
     access = Access(auth=[("digest", b"user:secret")], acl_of=mine)
-    owner = ZooKeeper(proxy.address + chroot, access=access, session_timeout_ms=3000)
+    owner = ZooKeeper(proxy.address + chroot, access=access, session_timeout_ms=60_000)
     async with owner:
         events = Events(owner)
         await owner.create("/private", b"1")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
     Reassignments,

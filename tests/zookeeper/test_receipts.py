@@ -21,6 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Unknown,
 )
 from tests.waiting import eventually
+from tests.zookeeper.conftest import Clock
 from tests.zookeeper.helpers import Events, until
 from tests.zookeeper.proxy import Proxy
 
@@ -197,7 +198,7 @@ async def test_hm_3_a_request_of_a_former_connection_that_comes_late_is_not_carr
 
 
 async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_connection(
-    proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
+    proxy: Proxy, through_proxy: ZooKeeper, zk_connect: str, zk: ZooKeeper, clock: Clock
 ) -> None:
     await zk.create("/controller_epoch")
     fence = Check("/controller_epoch", 0)
@@ -220,12 +221,15 @@ async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_
         asyncio.create_task(through_proxy.reading(lambda: through_proxy.get("/a"), session)),
     ]
     proxy.rst()
+    await until(lambda: not through_proxy.connected)
+    clock.move(through_proxy, 1)
     for one in waiting:
         with pytest.raises(SessionOver):
             await one
     with pytest.raises(NotSent):
         await transact(through_proxy, [Create("/b")])
-    assert await zk.exists("/b") is None
+    async with ZooKeeper(zk_connect) as other:
+        assert await other.exists("/b") is None
 
 
 async def test_hm_3_receipts_that_others_have_changed_show_nothing(

@@ -8,11 +8,11 @@ import pytest
 
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
 from kafka_reassign_rpc.core.state import requesters
-from kafka_reassign_rpc.zookeeper import settings_znode, znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.access import secured
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore, decode_settings
 from kafka_reassign_rpc.zookeeper.transactions import transact
-from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
@@ -141,7 +141,7 @@ async def test_hm_1_a_move_during_which_others_write_is_made_again_from_what_is_
 
     async def late(of: ZooKeeper, ops: Sequence[Op]) -> list[Result]:
         if not failed:
-            monkeypatch.setattr(settings_znode, "transact", transact)
+            monkeypatch.setattr(transactions, "transact", transact)
             if changed == "defaults":
                 await other.alter("brokers", "<default>", lambda current: {**current, PAUSED: "true"}, by=ALICE)
             elif changed == "settings":
@@ -155,7 +155,7 @@ async def test_hm_1_a_move_during_which_others_write_is_made_again_from_what_is_
                 raise
         return await transact(of, ops)
 
-    monkeypatch.setattr(settings_znode, "transact", late)
+    monkeypatch.setattr(transactions, "transact", late)
     found = await store.move(ALICE)
     assert len(failed) == 1
     expected = {

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     TransactionFailed,
     Unknown,
 )
+from tests.waiting import eventually
 from tests.zookeeper.helpers import Events, until
 from tests.zookeeper.proxy import Proxy
 
@@ -188,9 +189,11 @@ async def test_sv_3_a_sequence_cut_by_a_lost_connection_says_what_is_unknown(
             in_flight=4,
         )
     )
-    async with asyncio.timeout(10):
-        while (await zk.get("/a"))[1].version < 4:
-            await asyncio.sleep(0.005)
+
+    async def four_are_written() -> bool:
+        return (await zk.get("/a"))[1].version >= 4
+
+    await eventually(four_are_written)
     proxy.rst()
     with pytest.raises(BatchesFailed) as caught:
         await work

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.access_settings import zookeeper_access
+from kafka_reassign_rpc.zookeeper.access import zookeeper_access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent

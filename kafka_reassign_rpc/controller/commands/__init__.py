@@ -9,9 +9,8 @@
     topic_commands                 topics that are created, grow, are deleted, or change in ZooKeeper
     cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops
     lost_replicas                  which absent brokers hold replicas, for the commands that need to know
-    approval_commands              repairs that are approved
     repair_commands                self-healing: failed brokers and log dirs, and repairs no longer needed
-    queue_repairs_command          the moves of a planned repair join the queue
+    queue_repairs_command          the moves of a planned repair join the queue; repairs that are approved
 
 (`watches/request_znodes.py` has those of `/admin/reassignment_requests`.)
 """

@@ -1,6 +1,6 @@
 """Starts, retargets, queues or cancels moves (KIP-455, KIP-236)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,6 +18,10 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+
+
+def _nothing(_: Sequence[ItemResult]) -> Iterator[None]:
+    return iter(())
 
 
 class _Rules(NamedTuple):
@@ -39,11 +43,16 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     def __init__(self, request: AlterReassignments, by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
+        self.on_durable: Callable[[Sequence[ItemResult]], Iterator[None]] = _nothing
+        """Gets the results before the sender does."""
         self._request = request
         self._wanted: dict[TopicPartition, Partition] = {}
         """Each partition as the last decision wanted it."""
         self._withdrawn: set[TopicPartition] = set()
         """Partitions of which this command withdrew a waiting move, while none was in flight."""
+
+    def before_answer(self) -> Iterator[None]:
+        return self.on_durable(self._answer)
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()

@@ -15,16 +15,16 @@ from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_whi
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.queue import holding
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
+from kafka_reassign_rpc.core.round.stored_partition import LoadedState
 from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
@@ -48,8 +48,10 @@ class ControllerFailover(Command[None]):
                    which others have given other replicas. A new controller has none
     bounced        brokers that have registered again since the last read: they have failed and started again
     held           as what all that waits is held, in the queue and in the batch; None: it may start
-                   (`core.failover.absence`)
+                   (`core.failover.former_controllers`)
     started_with   what brokers have reported of themselves: it holds before a move gets a lease
+    edited         partitions to which others have given another leader before this controller's term, in an epoch that
+                   brokers know
     """
 
     def __init__(
@@ -61,9 +63,11 @@ class ControllerFailover(Command[None]):
         bounced: Collection[int] = (),
         held: Held | None = None,
         started_with: facts.BrokersStartedWith | None = None,
+        edited: Collection[TopicPartition] = (),
     ) -> None:
         super().__init__()
         self._started_with = started_with
+        self._edited = edited
         self._changed = changed
         self._held = held
         self._own_id = own_id
@@ -94,7 +98,11 @@ class ControllerFailover(Command[None]):
         known = self._changed is not None
         changed = self._changed is not None and name in self._changed
         return fail_over(
-            work.view, *name, own_id=self._own_id, is_as_known=known and not changed, is_reassigned=changed
+            work.view,
+            *name,
+            own_id=self._own_id,
+            is_as_known=known and not changed,
+            is_reassigned=changed or name in self._edited,
         )
 
     def durable(self) -> None:

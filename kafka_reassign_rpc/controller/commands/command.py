@@ -4,7 +4,7 @@ reported to it, it first hands over as facts (`core.writers.facts`). Its decisio
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -43,12 +43,14 @@ def give_topic_id(work: "Round", name: str) -> None:
     """KIP-516; Kafka: KafkaController.processTopicIds. A topic of a cluster before 2.8, or of a tool that writes to
     ZooKeeper, has none. One that had an id before its znode vanished keeps it: brokers would refuse their own logs
     under another one."""
-    topic = work.view.topic(name)
-    if topic is not None and topic.id is None and name not in work.refused:
+    topic, given = work.view.topic(name), work.view.topic_ids
+    if topic is not None and topic.id is None and name not in work.refused and name not in given:
         former = work.view.cluster.soft.former.id_of(name)
-        taken = former in work.view.cluster.topic_names or former in work.view.topic_ids.values()
-        keeps = former is not None and not taken
-        work.view.topic_ids[name] = former if keeps and former is not None else uuid4()
+        if former is not None and (former in work.view.cluster.topic_names or former in work.ids_given_back):
+            former = None  # another topic has it
+        elif former is not None:
+            work.ids_given_back.add(former)
+        given[name] = former or uuid4()
 
 
 def vanished(topic: str, count: int) -> Event:
@@ -63,6 +65,7 @@ class Round:
     def __init__(self, view: RoundView, refused: dict[str, KafkaError]) -> None:
         self.view = view
         self.refused = refused
+        self.ids_given_back = set[UUID]()
         self._in_flight: MovesInFlight | None = None
 
     @property
@@ -124,6 +127,10 @@ class Command(Generic[Answer]):
     def answer(self, answer: Answer) -> None:
         """The caller gets it once all changes of this round are durable."""
         self._answer = answer
+
+    def before_answer(self) -> Iterator[None]:
+        """What takes many steps, once the round is durable: the next round waits for it."""
+        return iter(())
 
     def durable(self) -> None:
         if not self.future.done():

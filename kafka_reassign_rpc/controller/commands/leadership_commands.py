@@ -6,12 +6,12 @@ from itertools import islice
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import Command, Round, change_each, every_partition
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.replica_answers import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError, NotController
 from kafka_reassign_rpc.core.leadership import broker_changes
-from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
+from kafka_reassign_rpc.core.leadership.elections import ElectionType, LeaderImbalance, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import (
     IsrChange,
     alter_partition,
@@ -19,7 +19,6 @@ from kafka_reassign_rpc.core.leadership.isr_changes import (
     higher_epochs,
     replicas_sent_again,
 )
-from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition

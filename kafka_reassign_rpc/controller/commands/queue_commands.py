@@ -14,8 +14,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.facts import QueueRootFound, TimeTold
-from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
+from kafka_reassign_rpc.core.writers.facts import QueueRootFound, QueueRootRead, TimeTold, ZnodeProblem
 
 
 class StartQueuedMoves(Command[None]):

@@ -1,7 +1,9 @@
-"""Queues the moves of a planned repair (KIP-46): of failed brokers, and of what brokers have lost with log dirs."""
+"""Queues the moves of a planned repair (KIP-46), of failed brokers and of what brokers have lost with log dirs; and
+approves repairs (`core.healing.brake` says which ones need it).
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
@@ -9,24 +11,25 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import approval, failed_brokers, repair_targets
-from kafka_reassign_rpc.core.healing.brake import brake, counting
-from kafka_reassign_rpc.core.healing.repair_rates import explained
-from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
+from kafka_reassign_rpc.core.healing.brake import awaits, brake, counting, needed_since
+from kafka_reassign_rpc.core.healing.fates import UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing.repair_cost import explained
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.queue import holding, queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
-from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
+from kafka_reassign_rpc.planner.scheduling.queue_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -179,7 +182,7 @@ class QueueRepairs(Command[QueuedRepair]):
         absent = [broker for broker in lost if broker not in cluster.brokers]
         reason = repair_targets.repair_reason(absent, [broker for broker in lost if broker not in absent])
         adopted = before if repair_targets.serves_as_repair(before, cluster, partition) else None
-        unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
+        unapproved = needed_since(settings, self.by, adopted, self._now_ms)
         if error is None:
             rate, held, expected = self._rate if self._rate > 0 else None, None, None
             if before is not None:
@@ -247,3 +250,60 @@ class QueueRepairs(Command[QueuedRepair]):
 
 def _lost(cluster: Cluster, partition: Partition, move: PlannedMove, gone: Collection[int]) -> list[int]:
     return [broker for broker in move.original if broker in gone and cluster.is_lost(broker, partition)]
+
+
+class Approval(NamedTuple):
+    """`held_back`: why nothing was approved; None: nothing was in the way."""
+
+    held_back: str | None
+    outcome: ApprovalOutcome
+
+
+class ApproveRepairs(Command[Approval]):
+    """`brokers` None: all that wait for approval. The brake holds for this order too. What a lost commit has approved
+    counts as approved; for the rest the brake is asked again."""
+
+    def __init__(self, brokers: Collection[int] | None, by: Requester) -> None:
+        super().__init__()
+        self.by = by
+        self._brokers = None if brokers is None else frozenset(brokers)
+        self._approved: dict[TopicPartition, tuple[bool, frozenset[int]]] = {}
+        """Whether each is also held, and the brokers that it repairs."""
+
+    def decide(self, work: Round) -> Iterator[None]:
+        view = work.view
+        lost = yield from count_lost(work)
+        waiting = yield from self._waiting(work)
+        for name in waiting:
+            self._approved.pop(name, None)  # the commit that approved it has failed
+            yield
+        is_needed = waiting or (view.cluster.queue.unapproved and not self._approved)
+        held_back = brake(lost.brokers, view.cluster.brokers, view.cluster.soft.in_force.healing) if is_needed else None
+        for name, place in waiting.items() if held_back is None else ():
+            move = view.queue.now(name, place)
+            holding.approve(view, name, place)
+            of = frozenset(repair_targets.repaired_brokers(move.terms.reason, move.terms.target))
+            self._approved[name] = move.held is not None, of
+            yield
+        held, of_brokers = 0, Counter[int]()
+        for is_held, of in self._approved.values():
+            held += is_held
+            of_brokers.update(of)
+            yield
+        for broker, count in sorted(of_brokers.items()):
+            view.report(Event(catalogue.HEAL_APPROVED, broker=broker, reason=f"{counted(count, 'move')} may start"))
+        outcome = ApprovalOutcome(len(self._approved), held, sorted(of_brokers))
+        self.answer(Approval(None if self._approved else held_back, outcome))
+
+    def _waiting(self, work: Round) -> Generator[None, None, dict[TopicPartition, QueuePlace]]:
+        view, queue = work.view, work.view.cluster.queue
+        found = {}
+        for stored in list(queue.names.values()) if queue.unapproved else ():
+            yield
+            name = TopicPartition(*stored)
+            place = queue.place(*name)
+            if place is None or view.queue.gone(name, place.path):
+                continue
+            if awaits(view.queue.now(name, place), self._brokers):
+                found[name] = place
+        return found

@@ -15,15 +15,13 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.queue import holding, queue_admission
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH
-from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, Held
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound, ZnodeProblem
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
+from kafka_reassign_rpc.core.znode_routes.reassign_partitions import waiting_route_conflict
 
 
 def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[None]:

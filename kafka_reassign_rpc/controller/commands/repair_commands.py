@@ -10,15 +10,23 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
 from kafka_reassign_rpc.controller.commands.lost_replicas import NO_SIZES, count_lost
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum
-from kafka_reassign_rpc.core.healing.repair_rates import renewed
+from kafka_reassign_rpc.core.healing.failed_brokers import (
+    DescribedLogDirs,
+    Diagnosis,
+    FailureWatch,
+    LostReplicas,
+    described_now,
+    diagnose,
+    is_another,
+    recorded,
+)
+from kafka_reassign_rpc.core.healing.fates import UnrepairedPartition
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum, renewed
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
-from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition
 from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
@@ -341,7 +349,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in sorted(found.mended):
             over = "failed log dirs: they are good again, or no longer hold anything"
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=over))
-        heal_at = failed_brokers.promised_times(found, settings, work.view.cluster.soft.in_force.disabled_by)
+        heal_at = failed_brokers.promised_times(found, settings, restrictions.why_disabled(work.view.cluster))
         for broker in found.alerts:
             if broker not in memory.alerted:
                 what = self._what(broker) or "it is still gone"

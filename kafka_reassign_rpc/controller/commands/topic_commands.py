@@ -33,7 +33,7 @@ from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics import lost_commits, topic_changes, topic_deletion
+from kafka_reassign_rpc.core.topics import topic_changes, topic_deletion
 from kafka_reassign_rpc.core.writers.topic_facts import MarksChanged, MarksFound, TopicsChanged, TopicsFound
 
 NO_ID = UUID(int=0)
@@ -84,7 +84,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 
     def _created_before(self, work: Round, name: str) -> CreatedTopic | None:
         made = self._made.get(name)
-        if made is None or not lost_commits.is_created(work.view.cluster, made):
+        if made is None or not topic_changes.is_created(work.view.cluster, made):
             return None
         work.view.found_durable(made)
         return _created(made)
@@ -150,7 +150,7 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
         self.answer(results)
 
     def _delete(self, work: Round, name: str) -> KafkaError | None:
-        if name in self._begun and lost_commits.is_in_deletion(work.view.cluster, self._begun[name], name):
+        if name in self._begun and topic_changes.is_in_deletion(work.view.cluster, self._begun[name], name):
             work.view.found_durable(TopicDeletionStarted(name))
             return None
         try:
@@ -202,7 +202,7 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
         if name not in self._made:
             return False
         topic_id, made = self._made[name]
-        durable = lost_commits.has_added(work.view.cluster, topic_id, made)
+        durable = topic_changes.has_added(work.view.cluster, topic_id, made)
         if durable:
             work.view.found_durable(made)
         return durable

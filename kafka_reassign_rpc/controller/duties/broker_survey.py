@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
-from kafka_reassign_rpc.core.configs import live_brokers
-from kafka_reassign_rpc.core.configs.live_brokers import BrokerAnswer
+from kafka_reassign_rpc.core.configs import config_layers
+from kafka_reassign_rpc.core.configs.config_layers import BrokerAnswer
 from kafka_reassign_rpc.core.settings import broker_settings
-from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
+from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, AUTHORIZER, POLICIES, PROTOCOL_VERSION, Value
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
@@ -337,7 +337,7 @@ class BrokerSurvey:
         self.revision += 1
 
 
-_ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *live_brokers.ASKED)))
+_ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *config_layers.ASKED)))
 
 
 def _settings(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
@@ -351,7 +351,7 @@ def _settings(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
 
 
 def _of_topics(entries: Sequence[ConfigEntry]) -> BrokerAnswer:
-    asked = [entry for entry in entries if entry.name in live_brokers.ASKED]
+    asked = [entry for entry in entries if entry.name in config_layers.ASKED]
     static = {
         place.name: place.value
         for entry in asked
@@ -368,3 +368,35 @@ def _at_start(entry: ConfigEntry) -> str | None:
         if synonym.source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG):
             return synonym.value
     return entry.value if entry.config_source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG) else None
+
+
+_CURE = "give it theirs, or allow everything to every client here by --broker-authorizer ignore"
+
+
+class BrokersDoor:
+    """`acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides if no
+    broker answers in time: brokers that are away may have an authorizer."""
+
+    def __init__(self, survey: BrokerSurvey) -> None:
+        self._survey = survey
+        self.acls_exist = False
+
+    @property
+    def is_open(self) -> bool:
+        """A broker has said that it has no authorizer, and none that it has one; or no broker says anything."""
+        said = self._survey.lets_all_in
+        return not self.acls_exist and self._survey.had_time_to_say if said is None else said
+
+    @property
+    def may_control(self) -> bool:
+        return self._survey.lets_all_in is not False
+
+    @property
+    def why_closed(self) -> str:
+        if not self.may_control:
+            name = self._survey.last_authorizer
+            return f"The brokers have {AUTHORIZER}={name}, and this server has no authorizer: {_CURE}"
+        return f"No broker has said that it has no authorizer ({self._survey.silent}): try again, {_CURE}"
+
+    async def known(self) -> None:
+        await self._survey.authorizer_known()

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
-from kafka_reassign_rpc.support.resolved_host import resolved
+from kafka_reassign_rpc.security.sasl.scram import CredentialCache
+from kafka_reassign_rpc.support.host_port import resolved
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths

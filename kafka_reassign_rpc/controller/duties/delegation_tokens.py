@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_token_end, token_removal
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
@@ -60,7 +60,7 @@ async def _tokens(zk: ZooKeeper) -> list[str]:
 
 async def _remove(store: FencedZooKeeper, token: str, version: int) -> None:
     try:
-        await store.write_together([removal(token, version)])
+        await store.write_together([token_removal(token, version)])
     except ReloadNeeded as error:
         log.info("the expired delegation token %s stays until the next run in an hour: %s", token, error)
     else:

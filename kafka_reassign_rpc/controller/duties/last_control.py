@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
-from kafka_reassign_rpc.core.failover.absence import LastControl
-from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
+from kafka_reassign_rpc.core.failover.former_controllers import LastControl
+from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,8 @@ async def mark(store: FencedZooKeeper, epoch: int, now_ms: int) -> None:
     """One that ZooKeeper refuses costs no term. Raises ControllerMoved, ReloadNeeded."""
     try:
         await store.ensure([znode_paths.ADMIN])
-        (found,) = await store.read([last_control_znode.PATH])
-        await store.write([last_control_znode.write(LastControl(epoch, now_ms), exists=found is not None)])
+        (found,) = await store.read([znode_paths.LAST_CONTROL])
+        await store.write([own_server_znodes.write_last_control(LastControl(epoch, now_ms), exists=found is not None)])
     except ReloadNeeded as error:
         if error.is_unknown:
             raise

@@ -1,6 +1,9 @@
-"""Puts into force the settings that the survey learns from the brokers."""
+"""Puts into force the settings that the survey learns from the brokers, and warns the operator, once, about settings of
+servers that are among the brokers' defaults, or that cannot be read.
+"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -11,7 +14,11 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.settings.odd_values import consequences
+from kafka_reassign_rpc.core.settings.server_settings import divided, is_of_healing
+from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 
 
 class LearntSettings:
@@ -64,3 +71,37 @@ class LearntSettings:
     def _check_deletion(self) -> None:
         if self._loop.cluster.soft.broker_settings.delete_topic_enable is not None:
             self.deletion_known.set()
+
+
+log = logging.getLogger(__name__)
+
+
+class SettingsNotices:
+    """Serves the whole process: the terms of a server do not repeat each other."""
+
+    def __init__(self) -> None:
+        self._logged: frozenset[str] = frozenset()
+        self._seen: tuple[object, ...] = ()
+
+    def check(self, cluster: Cluster) -> None:
+        """Logs what was not the case at the last call, of what is set for all servers. It costs nothing if nothing has
+        changed."""
+        seen = cluster.settings, cluster.default_configs, cluster.settings_problem
+        if seen == self._seen:
+            return
+        self._seen = seen
+        own, _ = divided(cluster.default_configs)
+        problem = cluster.settings_problem
+        found = [f"{one}; {MOVE_SETTINGS}" for one in notices(cluster.settings, own)]
+        found += consequences({**own, **cluster.settings})
+        if problem:
+            found.append(
+                f"{problem}: no new move and no repair starts until the znode is repaired or deleted, and new topics"
+                " keep away only from brokers that this controller has known to be cordoned"
+            )
+        problems = cluster.soft.in_force.problems  # those of self-healing are events
+        found += [text for name, text in problems.items() if not is_of_healing(name)]
+        for text in found:
+            if text not in self._logged:
+                log.warning("%s", text)
+        self._logged = frozenset(found)

@@ -1,7 +1,8 @@
 """Allocates blocks of producer ids for brokers (Kafka's ZkProducerIdManager) and for producers that ask this server.
 
 `/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it, one after
-the other. Where it was set back, ids go on after all that may have been given out.
+the other. Where it was set back, ids go on after all that may have been given out: two producers with one id are one to
+a broker, which refuses records of one, or takes them for repeated ones.
 """
 
 import asyncio
@@ -10,10 +11,28 @@ import logging
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, NotController, UnknownServerError
-from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+
+BLOCK = 1000
+"""Ids that are given out together, by Kafka's controllers too (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
+
+
+def first_free(last: int | None, writes: int) -> int:
+    """The first id that was never given out.
+
+    last     what `/latest_producer_id_block` says; None: nothing yet
+    writes   its zkVersion. Each block was one write: as many blocks may have been given out, even if the znode was set
+             back
+    """
+    return max(0 if last is None else last + 1, BLOCK * writes)
+
+
+def is_set_back(last: int | None, writes: int) -> bool:
+    """Whether the znode says less than its writes. One more write than blocks may be a repair by hand."""
+    return first_free(last, writes) - first_free(last, 0) > BLOCK
+
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
+from kafka_reassign_rpc.core.healing.failed_brokers import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.queue import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
@@ -333,3 +334,37 @@ def _joined(
     one: Mapping[str, Mapping[int, int | None]], other: Mapping[str, Mapping[int, int | None]]
 ) -> dict[str, Mapping[int, int | None]]:
     return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}
+
+
+INTERVAL_S = 15.0
+REPLICAS_PER_S = 2_000
+"""With more replicas brokers are asked less often, so that their answers take about 1 % of the processor."""
+
+
+class DiskSurvey:
+    """disks  of the brokers that have answered. A silent one keeps its last answer, with its time"""
+
+    def __init__(self, ask: Callable[[], Awaitable[Sample]], now_ms: Callable[[], int]) -> None:
+        self._ask = ask
+        self._now_ms = now_ms
+        self._wanted = asyncio.Event()
+        self.disks: Mapping[int, BrokerDisk] = {}
+
+    def viewed(self) -> None:
+        self._wanted.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            found, at = await self._ask(), self._now_ms()
+            self.disks = {**self.disks, **described_disks(found, at)}
+            await asyncio.sleep(max(INTERVAL_S, len(found.sizes) / REPLICAS_PER_S))
+
+
+def described_disks(found: Sample, at: int) -> dict[int, BrokerDisk]:
+    """`at`: ms since 1970."""
+    return {
+        broker: BrokerDisk(at, found.held.get(broker, 0), disk.capacity, disk.free, disk.failed)
+        for broker, disk in found.disks.items()
+    }

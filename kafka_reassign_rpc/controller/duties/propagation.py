@@ -100,11 +100,13 @@ class Propagation:
         """Followers that wait for their leader to learn of a new epoch go on waiting."""
         for name in names:
             topic = self._cluster.topics.get(name)
-            if topic is None or topic.deleting:
+            if topic is None:
+                continue
+            yield from self._channels.review(name, list(topic.partitions))
+            if topic.deleting:
                 yield from self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
-            yield from self._channels.review(name, list(topic.partitions))
             for index, value in self._partitions(name):
                 for replica in value.replicas:
                     if not self._channels.waits_for_leader(replica, name, index):
@@ -159,8 +161,8 @@ class Propagation:
         topic = self._cluster.topics.get(name)
         if topic is not None and self._deletions.is_waiting(topic):
             self._channels.topic_deleted(topic)
-            logs = chain(self._deletions.remaining(topic), self._deletions.strays(topic))
-            for index, broker in logs:
+            strays = self._deletions.strays(topic, self._channels.not_asked(topic))
+            for index, broker in chain(self._deletions.remaining(topic), strays):
                 self._channels.replica_deleted(broker, topic, index)
                 yield
                 if not self._is_present(topic):

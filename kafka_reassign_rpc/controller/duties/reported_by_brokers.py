@@ -1,5 +1,11 @@
-"""What a term does about the reports of brokers."""
+"""What a term does about the reports of brokers, and whether they obey it.
 
+Until one does, nothing that they carry out is answered as done (`by_brokers` in `api.api_definition` says which APIs
+these are): what is decided would be in ZooKeeper only. A broker that answers nothing proves nothing, so a cluster whose
+brokers are all away is served as well.
+"""
+
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -8,19 +14,50 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import StopsConfirm
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered, RestartReplicas
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties.obedience import Obedience
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.store import ReloadNeeded, Store
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
+from kafka_reassign_rpc.controller_channel.replica_answers import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import first_of
+
+FIRST_ANSWER_S = 1.0
+"""How long a request waits for the first answer of any broker."""
+
+
+class Obedience:
+    def __init__(self) -> None:
+        self._is_known = asyncio.Event()
+        self._obeys = False
+        self._refuses = False
+
+    def obeyed(self) -> None:
+        self._obeys = True
+        self._is_known.set()
+
+    def refused(self) -> None:
+        self._refuses = True
+        self._is_known.set()
+
+    def nobody_is_asked(self) -> None:
+        """There is no broker, or the term is over."""
+        self._is_known.set()
+
+    async def wait(self) -> None:
+        """Raises NotController."""
+        if not self._is_known.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_known.wait(), FIRST_ANSWER_S)
+            self._is_known.set()
+        if self._refuses and not self._obeys:
+            raise NotController("The brokers know a higher controller epoch than this server has, and do not obey it.")
+
 
 log = logging.getLogger(__name__)
 

@@ -20,33 +20,36 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.controller.commands.approval_commands import ApproveRepairs
-from kafka_reassign_rpc.controller.commands.queue_repairs_command import PreparedRepair, QueuedRepair, QueueRepairs
+from kafka_reassign_rpc.controller.commands.queue_repairs_command import (
+    ApproveRepairs,
+    PreparedRepair,
+    QueuedRepair,
+    QueueRepairs,
+)
 from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
     FailedBrokersReport,
     RepairMemory,
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties import healing_answers, repair_costs
+from kafka_reassign_rpc.controller.duties import healing_answers
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.core.healing.repair_rates import rates_of
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, DescribedLogDirs, RepairCounts
+from kafka_reassign_rpc.core.healing.repair_cost import rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     HealingStatus,
     Repair,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.reassignment.remaining_time import ObservedThroughput
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
-from kafka_reassign_rpc.core.topics import own_replicas
+from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
@@ -155,10 +158,10 @@ class Healer:
         at, before = self._sized
         if not lost:
             self._sizes, self._sized = {}, (0, lost)
-        elif lost != before or (self._is_viewed and not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000):
+        elif lost != before or (self._is_viewed and not 0 <= self._now_ms() - at < healing_answers.ASK_EVERY_S * 1000):
             self._is_viewed = False
             sample, sizes = await self._sample(), dict[TopicPartition, int]()
-            await Pace().through(repair_costs.of_lost(self._loop.cluster, sample.sizes, sizes))
+            await Pace().through(healing_answers.of_lost(self._loop.cluster, sample.sizes, sizes))
             self._sizes, self._sized = sizes, (self._now_ms(), lost)
             return True
         return False
@@ -177,7 +180,7 @@ class Healer:
 
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
         cluster = self._loop.cluster
-        costs = repair_costs.costs_of(cluster, found.costs, found.settings.throttle, self._throughput.fastest)
+        costs = healing_answers.costs_of(cluster, found.costs, found.settings.throttle, self._throughput.fastest)
         return healing_answers.status_of(cluster, found, costs, self._memory.problems, self._memory.left)
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool, as_known: bool = False) -> Repair:
@@ -189,7 +192,7 @@ class Healer:
         """
         if broker in self._loop.cluster.brokers and broker not in self._loop.cluster.failed_log_dirs:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
-        error = own_replicas.refusal(self._loop.cluster, (broker,))
+        error = missing_replicas.refusal(self._loop.cluster, (broker,))
         if error is not None:
             raise InvalidRequest(error.message)
         known = self._last_report if dry_run and as_known else None

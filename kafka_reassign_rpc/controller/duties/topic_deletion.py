@@ -2,20 +2,20 @@
 
     in deletion    the mark is durable; brokers are asked to delete the replicas, those that return as well, as soon as
                    it is known that they allow it (`delete.topic.enable`)
-    in removal     all replicas are deleted; `controller.zookeeper_store.topic_removal` removes the znodes, once
+    in removal     all replicas are deleted; `controller.duties.topic_removals` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
 `Topic.created` distinguishes a new topic from a former one of its name. Topics that one transaction has created share
 that number.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics.topic_deletion import possible_strays, replicas_to_delete, returned_since
+from kafka_reassign_rpc.core.topics.topic_deletion import possible_strays, replicas_to_delete, suspected_brokers
 
 MOST_STRAYS = 50_000
 """Each is an entry of a request, and is remembered until its topic is gone."""
@@ -69,15 +69,19 @@ class TopicDeletions:
             confirmed = self._confirmed.get(_key(topic), set())
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
 
-    def strays(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """(partition, broker) of logs that may be left on other brokers, and are deleted with the topic: at most
-        `MOST_STRAYS` of all topics in deletion. (The logs of others stay, as always in Kafka.)"""
-        key, count = _key(topic), len(returned_since(self._cluster, topic)) * len(topic.partitions)
-        known = self._strays.get(key, 0)
-        if self.is_waiting(topic) and self._strays_total - known + count <= MOST_STRAYS:
-            self._strays[key] = count
-            self._strays_total += count - known
-            yield from possible_strays(self._cluster, topic.name, self._confirmed.get(key, set()))
+    def strays(self, topic: Topic, not_asked: Mapping[int, Collection[int]]) -> Iterator[tuple[int, int]]:
+        """(partition, broker) of what may be left on other brokers, and is deleted with the topic: at most
+        `MOST_STRAYS` of all topics in deletion; where a topic has more, only on brokers that have registered since it
+        was created. (That of others stays, as always in Kafka.)"""
+        key, none = _key(topic), dict[int, Collection[int]]()
+        for asked_later in (not_asked, none) if self.is_waiting(topic) else ():
+            suspected = suspected_brokers(self._cluster, topic, asked_later)
+            known, count = self._strays.get(key, 0), sum(map(len, suspected.values()))
+            if self._strays_total - known + count <= MOST_STRAYS:
+                self._strays[key] = count
+                self._strays_total += count - known
+                yield from possible_strays(topic, self._confirmed.get(key, set()), suspected)
+                return
 
     def check(self, topic: Topic) -> None:
         if self.is_waiting(topic) and next(self.remaining(topic), None) is None:

@@ -9,13 +9,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
-from kafka_reassign_rpc.controller.commands import alter_reassignments_command, lease_commands
+from kafka_reassign_rpc.controller.commands import lease_commands
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
+from kafka_reassign_rpc.controller.duties.progress_sampling import DiskSurvey
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
+from kafka_reassign_rpc.controller.telemetry.server_status import NO_FIGURES, ClusterFigures, figures_of
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
@@ -27,7 +28,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.status.controller_state import ControllerState, broker_states
+from kafka_reassign_rpc.core.status.broker_documents import ControllerState, broker_states
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.status.moves import moves_in_flight
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
@@ -57,15 +58,13 @@ async def _as_known(term: "MovesTerm", reading: Coroutine[object, object, T]) ->
 
 
 class ToldResults(Protocol):
-    async def __call__(
-        self, decided: asyncio.Future[Sequence[ItemResult]], timeout_ms: int = ..., /
-    ) -> Sequence[ItemResult]:
+    async def __call__(self, command: AlterReassignmentsCommand, timeout_ms: int = ..., /) -> Sequence[ItemResult]:
         """Waits until the cluster has been sent what was decided. Returns its refusals too, before the time is over.
-        `decided`: done once that is durable."""
+        `command`: the loop has just got it."""
 
 
-async def _durable(decided: asyncio.Future[Sequence[ItemResult]], _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
-    return await decided
+async def _durable(command: AlterReassignmentsCommand, _timeout_ms: int = 0, /) -> Sequence[ItemResult]:
+    return await command.future
 
 
 async def _known(_: AlterReassignments) -> None:
@@ -133,8 +132,9 @@ class MovesService:
         if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
         await term.looked_for(request)
-        command = alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester)
-        return await term.told(self._active().loop.submit(command), request.timeout_ms)
+        command = AlterReassignmentsCommand(request, ctx.requester)
+        self._active().loop.submit(command)
+        return await term.told(command, request.timeout_ms)
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
+from kafka_reassign_rpc.controller.lifecycle.served_acls import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus

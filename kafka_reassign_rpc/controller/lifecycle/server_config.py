@@ -20,8 +20,8 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
-from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.listener_security import ListenerSecurity
+from kafka_reassign_rpc.server.http_server import HttpSecurity
+from kafka_reassign_rpc.server.listener import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks

@@ -1,19 +1,168 @@
-"""What a server that is not the controller knows: the controller, the live brokers and, on request, topics."""
+"""What a server that is not the controller knows: the controller, the live brokers and, on request, topics.
 
+It must not show two topics by one id: clients fetch by id, and would get the records of the other one.
+
+While a KRaft controller controls the brokers, in a migration, they restart in KRaft mode from its step 5 on, and no
+longer register in ZooKeeper. So a server remembers where it has seen brokers, and asks one of them which are live, as
+long as `/controller` is the KRaft controller's.
+"""
+
+import asyncio
+import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Protocol
+from uuid import UUID
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import AGAIN_S, KRaftBrokers
-from kafka_reassign_rpc.controller.lifecycle.standby_ids import StandbyIds
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
+from kafka_reassign_rpc.controller.loading.znode_reads import children
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
-from kafka_reassign_rpc.core.state.broker import Broker, endpoint_for
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
 from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.topics import duplicate_topic_ids
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import MetadataRequest
+from kafka_reassign_rpc.support.turns import Pace, Turn, in_turns
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+ANSWER_S = 2.0
+ASKED = 3
+"""How many brokers are asked at most, one after the other."""
+AGAIN_S = 5.0
+
+
+class _Node(Protocol):
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class KRaftBrokers:
+    def __init__(self, links: BrokerLinks, client_id: str) -> None:
+        self._links = links
+        self._client_id = client_id
+        self._remembered: dict[int, Broker] = {}
+
+    def remember(self, brokers: Mapping[int, Broker]) -> Mapping[int, Broker]:
+        """All that were ever seen."""
+        self._remembered.update(brokers)
+        return dict(self._remembered)
+
+    def forget(self) -> None:
+        self._remembered.clear()
+
+    async def live(self, servers: Collection[int]) -> Mapping[int, Broker]:
+        """As one of them says; all that are remembered if none answers. `servers`: ids of servers of ours, which a
+        broker takes for brokers until the KRaft controller has corrected it.
+        """
+        known = list(self._remembered.values())
+        for broker in random.sample(known, min(ASKED, len(known))):
+            try:
+                client = await self._links.open(broker, self._client_id, ANSWER_S)
+                try:
+                    version = await client.version(MetadataRequest)
+                    answer = await client.call(MetadataRequest, MetadataRequest(version=version, topics=[]), version)
+                finally:
+                    client.close()
+            except (OSError, TimeoutError, EOFError, ProtocolError, NoCommonVersion) as error:
+                log.debug("broker %d does not say which brokers are live: %s", broker.id, error or type(error).__name__)
+            else:
+                nodes = [node for node in answer.brokers if node.node_id not in servers]
+                found = live_brokers(self._remembered, nodes, self._links.endpoint(broker))
+                if found:
+                    self._remembered.update(found)
+                    return found
+        return dict(self._remembered)
+
+
+def live_brokers(known: Mapping[int, Broker], nodes: Sequence[_Node], at: Endpoint) -> dict[int, Broker]:
+    """`at`: the endpoint that was asked, since a broker names the others by the addresses of the same listener."""
+    found = {}
+    for node in nodes:
+        here = replace(at, host=node.host, port=node.port)
+        before = known.get(node.node_id)
+        others = () if before is None else tuple([one for one in before.endpoints if one.listener != at.listener])
+        same = before is not None and here in before.endpoints
+        epoch = -1 if before is None else before.epoch
+        found[node.node_id] = before if before and same else Broker(node.node_id, epoch, (here, *others), node.rack)
+    return found
+
+
+class StandbyIds:
+    """The ids of all topics are read once, and later those of topics that have appeared. Methods raise ZkError."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+        self._ids: dict[str, UUID | None] = {}
+        """By topic; None for one that has no id of its own."""
+        self._holders: dict[UUID, str] = {}
+        self._read_at: tuple[int, int] | None = None
+        """When the names of all topics were read: czxid and cversion of their parent."""
+        self._reading = asyncio.Lock()
+
+    async def with_own(self, found: Mapping[str, Topic]) -> Mapping[str, Topic]:
+        """A topic that has the id of one that had it first is shown by the id that it had itself before. If none is
+        known it is left out, as by a controller."""
+        if not found:
+            return found
+        await self._learn()
+        holders = {self._holders[one.id] for one in found.values() if one.id in self._holders}
+        others = await load_topics.read_ids(self._zk, holders - found.keys())
+        return await in_turns(self._judged(found, others), turn=Turn())
+
+    async def _learn(self) -> None:
+        async with self._reading:
+            stat = await self._zk.exists(znode_paths.TOPICS)
+            now = None if stat is None else (stat.czxid, stat.cversion)
+            if now == self._read_at:
+                return
+            names = set(await children(self._zk, znode_paths.TOPICS))
+            for gone in self._ids.keys() - names:
+                self._set(gone, None)
+                del self._ids[gone]
+            new = await load_topics.read_ids(self._zk, names - self._ids.keys())
+            twins = await in_turns(duplicate_topic_ids.find(new, {}), turn=Turn())
+            pace = Pace()
+            for topic in new:
+                is_first = topic.name not in twins and topic.id not in self._holders
+                self._set(topic.name, topic.id if is_first else None)
+                await pace.rest()
+            self._read_at = now
+
+    def _judged(self, found: Mapping[str, Topic], others: Sequence[Topic]) -> Generator[None, None, dict[str, Topic]]:
+        twins = yield from duplicate_topic_ids.find((*found.values(), *others), self._holders)
+        for name, topic in found.items():
+            if name not in twins:
+                self._set(name, topic.id)
+            yield
+        shown: dict[str, Topic] = {}
+        for name, topic in found.items():
+            own = self._ids.get(name)
+            if name not in twins:
+                shown[name] = topic
+            elif own is not None and self._holders.get(own) == name:
+                shown[name] = replace(topic, id=own)
+            yield
+        return shown
+
+    def _set(self, name: str, topic_id: UUID | None) -> None:
+        before = self._ids.get(name)
+        if before is not None and self._holders.get(before) == name:
+            del self._holders[before]
+        self._ids[name] = topic_id
+        if topic_id is not None:
+            self._holders[topic_id] = name
 
 
 class Known(Protocol):

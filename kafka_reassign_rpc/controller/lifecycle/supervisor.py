@@ -13,7 +13,7 @@ once, only from a stock broker, and only if `controller.takeover` is `always`.
 A server whose id a broker registers with ends its term and the process: clients and brokers find the broker there.
 
 A server without an authorizer does not control brokers that have one: it would allow every client what they refuse. As
-soon as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
+soon as a broker says so it ends its term (`BrokersDoor`), unless `broker.authorizer` is `ignore`.
 
 A server whose certificate brokers would not accept at its listener does not become the controller, and gives
 the controllership back (`own_tls`).
@@ -27,9 +27,9 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from kafka_reassign_rpc.controller import controller_election, invalid_election_znodes
+from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
-from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.server_registration import (
@@ -40,11 +40,11 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import (
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
+from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -87,7 +87,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
-        self._odd_logged: dict[str, invalid_election_znodes.Odd | None] = {}
+        self._odd_logged: dict[str, controller_election.Odd | None] = {}
         self._taken_logged = False
         self._kept_out_logged = ""
         self._is_cut_off = False
@@ -138,7 +138,7 @@ class Supervisor:
                         await self._changed.wait()
                 continue
             except BadZnode as error:
-                self._log_odd(error.path, invalid_election_znodes.controller_epoch(error))
+                self._log_odd(error.path, controller_election.invalid_epoch(error))
                 may_wait = False
             except Exception:
                 # A defect must not leave a process that looks alive and never controls again.
@@ -163,7 +163,7 @@ class Supervisor:
             log.error("standing by: %s", error)
         self._taken_logged = True
 
-    def _log_odd(self, path: str, odd: invalid_election_znodes.Odd | None, *, stands_by: bool = True) -> None:
+    def _log_odd(self, path: str, odd: controller_election.Odd | None, *, stands_by: bool = True) -> None:
         """Once for as long as the znode stays like this (None: nothing is odd)."""
         if odd is not None and odd != self._odd_logged.get(path):
             if stands_by:
@@ -207,15 +207,15 @@ class Supervisor:
                 if owner is None:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
-                    odd = invalid_election_znodes.controller(owner)
+                    odd = controller_election.invalid_owner(owner)
                     if owner.kraft_epoch is not None:
-                        await last_control_znode.mark_kraft(self._zk)
+                        await own_server_znodes.mark_kraft(self._zk)
                     if odd is None:
                         log.info("standing by: %d is the controller", owner.id)
                     self._log_odd(znode_paths.CONTROLLER, odd)
                     self._controller_known.set()
                 return True
-            found = invalid_election_znodes.migration(await controller_election.read_migration(self._zk, watch=True))
+            found = controller_election.migration(await controller_election.read_migration(self._zk, watch=True))
             self._log_odd(znode_paths.MIGRATION, found.odd, stands_by=found.stops)
             if found.stops and not self._owns(owner):
                 self._may_seize = False

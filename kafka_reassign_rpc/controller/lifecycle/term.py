@@ -10,36 +10,76 @@ work        the loop and the duties (`term_duties`) run until the controller mov
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Annotated, Any, Literal
 
-from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
+import msgspec
+
 from kafka_reassign_rpc.controller.duties.last_control import mark
 from kafka_reassign_rpc.controller.duties.term_tasks import MOVED, TermTasks
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
+from kafka_reassign_rpc.controller.loading import ask_of_edits
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper, ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover import absence
-from kafka_reassign_rpc.core.failover.absence import LastControl
-from kafka_reassign_rpc.core.failover.controller_epochs import highest_epoch, is_believable
+from kafka_reassign_rpc.core.failover import edits_meanwhile, former_controllers
+from kafka_reassign_rpc.core.failover.edits_meanwhile import Edits
+from kafka_reassign_rpc.core.failover.former_controllers import LastControl, highest_epoch, is_believable
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper import last_control_znode
-from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, WatchKind
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
+
+SHOWN = 5
+"""How many partitions a line of the log names."""
+
+ENABLED = 1
+NO_FEATURES = msgspec.json.encode({"version": 1, "status": ENABLED, "features": {}})
+
+
+class _Feature(msgspec.Struct):
+    """What Kafka reads (FeatureZNode.decode). Status 0: the features are disabled."""
+
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    status: Literal[0, 1]
+    features: dict[str, Any]
+
+
+_decoder = msgspec.json.Decoder(_Feature)
+
+
+async def ensure_feature_znode(store: FencedZooKeeper) -> None:
+    """`/feature`: the finalized features of the cluster (KIP-584), in ZooKeeper mode none. Kafka:
+    KafkaController.maybeSetupFeatureVersioning.
+
+    A znode that exists stays as it is; garbage is logged, since a controller of Kafka fails at it. A new one is written
+    in version 1: brokers before 3.3 read no other, and a later controller of Kafka rewrites it at its failover. Raises
+    ControllerMoved, ReloadNeeded.
+    """
+    (found,) = await store.read([znode_paths.FEATURE])
+    if found is None:
+        await store.write([Create(znode_paths.FEATURE, NO_FEATURES)])
+        return
+    try:
+        decode_json(_decoder, found[0], znode_paths.FEATURE)
+    except BadZnode as error:
+        log.warning("a controller of Kafka would fail at this znode, which stays as it is: %s", error)
 
 
 class Term:
@@ -94,7 +134,7 @@ class Term:
             if self._sender.id in loaded.cluster.brokers:
                 why = f"broker {self._sender.id} has registered, and this server has the same id"
                 return False
-            last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
+            last = await self._store.reading(lambda: own_server_znodes.read_last_control(self._around.zk))
             own = self._sender.epoch
             highest = await in_turns(highest_epoch(loaded.cluster, own))
             if isinstance(last, LastControl) and is_believable(last.epoch, own):
@@ -108,7 +148,10 @@ class Term:
                 await Pace().through(mark_put_back(loaded.cluster))
             self._cluster = loaded.cluster
             held = self._held_after_absence(last)
-            duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
+            edits = await self._edits_meanwhile(loaded, last)
+            duties = self._duties = TermDuties(
+                self._around, self._store, self._sender, loaded, self._tasks, held, edits.leaders
+            )
             await duties.removals.tidy_up(loaded.orphans)
             self._tasks.start(duties.loop.run(), duties.all)  # no duty's command comes before the failover
             failed_over = duties.loop.submit(duties.failover_command())
@@ -133,9 +176,33 @@ class Term:
             record([Event(catalogue.CONTROLLER_RESIGNED, reason=why)])
         return began
 
+    async def _edits_meanwhile(self, loaded: LoadedCluster, last: LastControl | str | None) -> Edits:
+        since = last.zxid if isinstance(last, LastControl) else LAST_ZXID
+        names = await in_turns(edits_meanwhile.to_ask_about(self._cluster, loaded.written, since))
+        links, client_id = self._around.config.links, str(self._sender.id)
+        is_enough = partial(edits_meanwhile.is_as_stored, self._cluster, names)
+        told = await ask_of_edits.ask(self.brokers.values(), links, client_id, names, is_enough)
+        edits = await in_turns(edits_meanwhile.proven(self._cluster, told, since))
+        await Pace().through(edits_meanwhile.keep_ids(self._cluster, edits.lost))
+        for name in edits.lost:
+            log.warning("topic %s had lost its id in ZooKeeper: it gets back the one that brokers know", name)
+        for one in edits.edited:
+            log.error("%s", one.text)
+        self._around.recorder.record(
+            self._sender.epoch,
+            [Event(catalogue.TOPIC_ID_EDITED, one.topic, reason=one.text) for one in edits.edited],
+        )
+        if edits.leaders:
+            log.warning(
+                "others have written another leader into the state of %s while no controller ran: brokers follow it,"
+                " in the next leader epoch",
+                first_of(sorted(edits.leaders), SHOWN),
+            )
+        return edits
+
     def _held_after_absence(self, last: LastControl | str | None) -> Held | None:
         limit = self._cluster.soft.in_force.hold_after_absence_ms
-        return absence.held_after(last, self._sender.epoch, now_ms(), limit)
+        return former_controllers.held_after(last, self._sender.epoch, now_ms(), limit)
 
     def _log_held(self, held: Held) -> None:
         moves = self._cluster.queue.held

@@ -1,46 +1,43 @@
 """The duties of a term, put together on the cluster that it has loaded; and what one finds for the others to do."""
 
+import asyncio
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
+from kafka_reassign_rpc.controller.commands.leadership_commands import TellLaggingAgain
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.config_changes import purge_config_changes
 from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
-from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
-from kafka_reassign_rpc.controller.duties.lagging_replicas import tell_lagging_again
 from kafka_reassign_rpc.controller.duties.last_control import keep_marking
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
-from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
-from kafka_reassign_rpc.controller.duties.obedience import Obedience
+from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings, SettingsNotices
 from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
-from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
+from kafka_reassign_rpc.controller.duties.progress_sampling import DiskSurvey, ProgressSampler
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
-from kafka_reassign_rpc.controller.duties.reported_by_brokers import ReportedByBrokers
+from kafka_reassign_rpc.controller.duties.reported_by_brokers import Obedience, ReportedByBrokers
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.duties.topic_removals import TopicRemovals
-from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves
-from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
+from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves, WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
-from kafka_reassign_rpc.core.failover.controller_epochs import KnownEpochs
+from kafka_reassign_rpc.core.failover.former_controllers import KnownEpochs
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -50,10 +47,44 @@ from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.config_znodes import CHANGE_EXPIRATION_MS, ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
+
+
+async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) -> None:
+    """Once all brokers have had time to read the announcements."""
+    while True:
+        await asyncio.sleep(CHANGE_EXPIRATION_MS / 1000)
+        try:
+            await configs.purge_changes(now_ms())
+        except ZkError as error:
+            log.info("old config change announcements stay for now: %s", error)
+
+
+AFTER_S = 30.0
+"""Kafka's default of replica.lag.time.max.ms: what lags for longer is out of sync."""
+
+
+async def tell_lagging_again(loop: ControllerLoop) -> None:
+    """Once in a term, when replicas have had the time to catch up: leaders learn again which replicas they have, where
+    a live one is still out of sync (`isr_changes.replicas_sent_again`).
+    """
+    await asyncio.sleep(AFTER_S)
+    try:
+        found = await loop.submit(TellLaggingAgain())
+    except NotController:
+        return
+    except KafkaError as error:
+        log.warning("a replica that was added in ZooKeeper may stay out of sync until the next election: %s", error)
+        return
+    if found:
+        log.info(
+            "%s had a live replica out of sync: leaders are sent their replicas again, with the next leader epoch",
+            counted(found, "partition"),
+        )
 
 
 class Surroundings(NamedTuple):
@@ -79,6 +110,7 @@ class TermDuties:
         loaded: LoadedCluster,
         tasks: TermTasks,
         held: Held | None = None,
+        edited: Collection[TopicPartition] = (),
     ) -> None:
         self._zk, config, survey, recorder, self._notices, epochs = around
         self._survey = survey
@@ -87,6 +119,8 @@ class TermDuties:
         self.own_id = sender.id
         self._held = held
         """As what the failover holds all that waits; None as soon as that is durable."""
+        self._edited = edited
+        """`ControllerFailover.edited`, until that is durable."""
         self._tasks = tasks
         self._health = PartitionHealth()
         self._producer_ids = ProducerIds(store, sender.id)
@@ -171,7 +205,7 @@ class TermDuties:
         self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
     ) -> ControllerFailover:
         def propagate() -> None:
-            self._held = None
+            self._held, self._edited = None, ()
             self._tasks.begin_steps(self._propagation.everything())
             self.requests.changed()
             self._healer.diagnose_again()
@@ -184,6 +218,7 @@ class TermDuties:
             bounced=bounced,
             held=self._held,
             started_with=BrokersStartedWith(self.loop.cluster.soft.broker_settings, self._survey.migrating),
+            edited=self._edited,
         )
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
@@ -247,6 +282,18 @@ class TermDuties:
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         self._tasks.begin_steps(self._propagation.topics_appeared(names))
+        self._tasks.begin_steps(self._look_for_lost_brokers(names))
+
+    def _look_for_lost_brokers(self, names: Sequence[str]) -> Iterator[None]:
+        """Others may have put replicas where no broker is: nothing else would have that noticed."""
+        cluster = self.loop.cluster
+        for name in names:
+            topic = cluster.topics.get(name)
+            partitions = () if topic is None else topic.partitions.values()
+            if any(broker not in cluster.brokers for one in partitions for broker in one.replicas):
+                self._healer.diagnose_again()
+                return
+            yield
 
     def deletions_begun(self, names: Sequence[str]) -> None:
         self._tasks.begin_steps(self._propagation.topics_deleted(names))

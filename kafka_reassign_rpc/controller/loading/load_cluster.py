@@ -9,35 +9,101 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.load_queue import read_queue
 from kafka_reassign_rpc.controller.loading.znode_reads import children, decoded, watched_children
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, CancelAll, Queue, QueuePart
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
-from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.core.topics.topic_deletion import DeletionMark, Meaning, meaning
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes, QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace, Turn, in_turns
 from kafka_reassign_rpc.zookeeper import settings_znode, topic_znodes, znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
+from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
+    decode_queue,
     decode_reassignments,
     encode_reassignments,
     room_beside,
 )
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+
+class ReadQueue(NamedTuple):
+    queue: Queue
+    problems: list[ZnodeProblem]
+
+
+async def read_queue(zk: ZooKeeper) -> ReadQueue:
+    queue = Queue()
+    problems: list[ZnodeProblem] = []
+    parts: list[QueuePart] = []
+    pace = Pace()
+    for root in znode_paths.QUEUES:
+        seen = await read_root(zk, root)
+        if seen.part is None:
+            continue
+        parts.append(seen.part)
+        problems += seen.problems
+        if seen.has_children:
+            queue.roots_with_children.add(root)
+        for path, read in zip(seen.children, await zk.multi_get(seen.children), strict=True):
+            if read is not None:
+                part, bad = await _part(root, path, *read)
+                parts.append(part)
+                problems += bad
+            await pace.rest()
+    for part in sorted(parts, key=lambda one: (one.created, one.path)):
+        await pace.through(queue.put(part))
+    return ReadQueue(queue, problems)
+
+
+async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
+    try:
+        data, stat = await zk.get(root)
+        names = sorted(await zk.children(root)) if stat.num_children else []
+    except NoNode:
+        return QueueRootRead(root)
+    part, problems = await _part(root, root, data, stat)
+    children = [
+        path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) is not None
+    ]
+    has_children = len(children) < len(names)
+    if has_children:
+        text = f"{root} cannot be deleted when all has left it: it has children of others"
+        problems.append(ZnodeProblem(root, root, -1, text))
+    return QueueRootRead(root, part, children, has_children, problems)
+
+
+async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
+    known = QueuePart(
+        root,
+        path,
+        version=stat.version,
+        changed=stat.mzxid,
+        created=stat.czxid,
+        size=len(data),
+        has_children=path != root and stat.num_children > 0,
+    )
+    try:
+        entries, problems = await decoded(decode_queue, data, path)
+    except BadZnode as error:
+        text = f"{error}; nothing of it is done, and it is left as it is"
+        return replace(known, unreadable=True), [ZnodeProblem(root, path, stat.mzxid, text)]
+    found = [ZnodeProblem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+    return replace(known, entries=entries, needs_rewrite=bool(problems)), found
+
 
 T = TypeVar("T")
 
@@ -53,6 +119,7 @@ class LoadedCluster(NamedTuple):
     parents   existing paths without content of their own: the parents of records, and of states not yet written
     since     the last transaction before the reads: watches that are placed from there miss nothing
     problems  of the batch and the queue
+    written   by topic the last zxid of its znode and of its states
     """
 
     cluster: Cluster
@@ -60,6 +127,7 @@ class LoadedCluster(NamedTuple):
     parents: set[str]
     since: int
     problems: list[ZnodeProblem]
+    written: Mapping[str, int] = {}
 
 
 async def read_cluster(
@@ -77,7 +145,7 @@ async def read_cluster(
     _report_bad_names([name for name in names if not is_valid_name(name)])
     marks = await read_deletion_marks(zk, await children(zk, znode_paths.DELETE_TOPICS))
     moves, parents, with_children = await load_topics.read_moves(zk)
-    topics, unreadable = await load_topics.read_topics(zk, names, moves)
+    topics, unreadable, written = await load_topics.read_topics(zk, names, moves)
     twins = await in_turns(duplicate_topic_ids.find(topics.values(), holders or {}), turn=Turn())
     topics = {name: topic for name, topic in topics.items() if name not in twins} if twins else topics
     unreadable |= {name: twin.reason for name, twin in twins.items()}
@@ -154,7 +222,7 @@ async def read_cluster(
             orphans.append(name)
         await pace.rest()
     parents |= await load_topics.read_stateless(zk, topics.values())
-    return LoadedCluster(cluster, orphans, parents, since, [*admin.problems, *problems])
+    return LoadedCluster(cluster, orphans, parents, since, [*admin.problems, *problems], written)
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
@@ -291,7 +359,8 @@ async def _read_configs(zk: ZooKeeper, kind: str) -> ReadConfigs:
 
 
 async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> ReadConfigs:
-    places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
+    parent = znode_paths.config_type(kind)
+    places = [f"{parent}/{name}" for name in names]
     configs_found = ReadConfigs({}, {}, set())
     found = await zk.multi_get(places)
     pace = Pace()
@@ -319,14 +388,10 @@ class ReadSettings(NamedTuple):
 
 async def read_settings(zk: ZooKeeper, *, watch: bool = False) -> ReadSettings:
     path = znode_paths.SETTINGS
-    while True:
-        try:
-            data, stat = await zk.get(path, watch=watch)
-        except NoNode:
-            if not watch or await zk.exists(path, watch=True) is None:
-                return ReadSettings({}, "", {})
-        else:
-            break
+    read = await zk.if_there(path, lambda: zk.get(path, watch=watch), watch=watch)
+    if read is None:
+        return ReadSettings({}, "", {})
+    data, stat = read
     try:
         found = settings_znode.decode_settings(data, path)
         return ReadSettings(found.configs, "", found.by(), stat.mzxid)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.znode_reads import children
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -41,10 +41,12 @@ class ReadRecord(NamedTuple):
 
 
 class ReadTopics(NamedTuple):
-    """Topics by name, and by name the reason why a topic cannot be decoded."""
+    """Topics by name, by name the reason why a topic cannot be decoded, and the last zxid of the znode of each and of
+    its states."""
 
     found: dict[str, Topic]
     unreadable: dict[str, str]
+    written: dict[str, int]
 
 
 async def read_topics(
@@ -55,7 +57,7 @@ async def read_topics(
     pace = Pace()
     unreadable: dict[str, str] = {}
     found = await _read_znodes(zk, await children(zk, znode_paths.TOPICS) if names is None else names, unreadable, pace)
-    partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
+    partitions, bad, written = await _read_partitions(zk, found, moves or {}, pace)
     stateless = await _stateless_since(zk, found, partitions, pace)
     topics = {
         name: Topic(
@@ -72,7 +74,7 @@ async def read_topics(
         )
         for name, (znode, stat) in found.items()
     }
-    return ReadTopics(topics, unreadable)
+    return ReadTopics(topics, unreadable, written)
 
 
 async def read_ids(zk: ZooKeeper, names: Collection[str]) -> list[Topic]:
@@ -136,17 +138,20 @@ async def _read_partitions(
     topics: Mapping[str, tuple[topic_znodes.TopicZnode, Stat]],
     moves: Mapping[TopicPartition, ReadRecord],
     pace: Pace,
-) -> tuple[dict[str, dict[int, Partition]], dict[str, dict[int, str]]]:
-    """Also returns, by topic, those whose state cannot be decoded, and why."""
+) -> tuple[dict[str, dict[int, Partition]], dict[str, dict[int, str]], dict[str, int]]:
+    """Also returns, by topic, those whose state cannot be decoded, and why, and when each was last written."""
     names = (TopicPartition(name, index) for name, (znode, _) in topics.items() for index in sorted(znode.partitions))
     partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
     bad: dict[str, dict[int, str]] = {}
+    written = {name: stat.mzxid for name, (_, stat) in topics.items()}
     await pace.rest()
     async for chunk in _read_states(zk, names):
         for name, path, read in chunk:
             znode, stat = topics[name.topic]
             assigned = LoadedAssignment(*znode.partitions[name.partition])
             state = None
+            if read is not None and read[1].mzxid > written[name.topic]:
+                written[name.topic] = read[1].mzxid
             try:
                 state = _state(read, path)
             except BadZnode as error:
@@ -159,7 +164,7 @@ async def _read_partitions(
                 else partition_of(assigned, state, record.move, is_latest=record.changed > stat.mzxid)
             )
             await pace.rest()
-    return partitions, bad
+    return partitions, bad, written
 
 
 class ReadStates(NamedTuple):

@@ -17,12 +17,7 @@ DECODED_AT_ONCE_BYTES = 16_384
 async def watched_children(zk: ZooKeeper, path: str, *, many: bool = False) -> list[str]:
     """Empty if the znode does not exist. A watch reports the next change of the children, or the creation. `many`: see
     `ZooKeeper.children`."""
-    while True:
-        try:
-            return await zk.children(path, watch=True, many=many)
-        except NoNode:
-            if await zk.exists(path, watch=True) is None:
-                return []
+    return await zk.if_there(path, lambda: zk.children(path, watch=True, many=many), watch=True) or []
 
 
 async def children(zk: ZooKeeper, path: str, *, watch: bool = False) -> list[str]:

@@ -279,9 +279,15 @@ _of_controller(
     "1 where something keeps failed brokers from being repaired.",
     lambda one: one.healing.held_back,
 )
-_of_process("zookeeper_connected", "1 where the ZooKeeper session has a connection.", lambda one: one.connected)
+_of_process(
+    "zookeeper_connected",
+    "1 where the ZooKeeper session has a connection; in front of KRaft, where a server is heard to lead.",
+    lambda one: one.connected,
+)
 _of_controller(
-    "zookeeper_round_trip_seconds", "How long ZooKeeper took for its last answer.", lambda one: one.round_trip
+    "zookeeper_round_trip_seconds",
+    "How long ZooKeeper took for its last answer; absent in front of KRaft.",
+    lambda one: one.round_trip,
 )
 ROUND_DURATION = _histogram("round_duration", "From the first decision of a round to its answers.")
 COMMIT_DURATION = _histogram("commit_duration", "How long ZooKeeper took to make a round durable.")

@@ -2,25 +2,85 @@
 
 Headers and signature are those of Standard Webhooks (https://www.standardwebhooks.com), so that its libraries check
 them: HMAC-SHA256 over `ID.TIMESTAMP.BODY`.
+
+Names of receivers are looked up in threads of their own. A name server that hangs takes half a minute to fail: in the
+threads of the whole process it would hold up everything else, just when an operator has to be notified of it. No such
+thread outlives the process, or holds up its end.
 """
 
 import asyncio
 import base64
 import binascii
 import hmac
+import socket
 import ssl
 import time
+from contextlib import suppress
 from http import HTTPStatus
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
-from kafka_reassign_rpc.controller.telemetry.webhook_names import ReceiverNames
 from kafka_reassign_rpc.core.events.notifications import Notification
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.properties import BadSetting, Password
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.product_version import product_version
+
+THREADS = 2
+
+_Places = list[tuple[Any, ...]]
+
+
+class ReceiverNames(AbstractResolver):
+    """Make it in a running event loop."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(THREADS)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Raises OSError."""
+        found = await self._look_up(host, port, family)
+        flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+        return [
+            ResolveResult(hostname=host, host=str(place[0]), port=port, family=of, proto=protocol, flags=flags)
+            for of, _, protocol, _, place in found
+        ]
+
+    async def close(self) -> None:
+        """A look-up that hangs goes on by itself."""
+
+    async def _look_up(self, host: str, port: int, family: socket.AddressFamily) -> _Places:
+        """A caller that gives up waiting leaves the thread, which keeps its place until it ends."""
+        await self._free.acquire()
+        loop = asyncio.get_running_loop()
+        looked_up: asyncio.Future[_Places] = loop.create_future()
+
+        def ended(found: _Places | Exception) -> None:
+            self._free.release()
+            if looked_up.done():
+                return
+            if isinstance(found, Exception):
+                looked_up.set_exception(found)
+            else:
+                looked_up.set_result(found)
+
+        def work() -> None:
+            found: _Places | Exception
+            try:
+                found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+            except Exception as error:  # OSError; UnicodeError where a label of the name is too long
+                found = error
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ended, found)
+
+        Thread(target=work, name="webhook-names", daemon=True).start()
+        return await looked_up
+
 
 ENCODED = "whsec_"
 """What the secret of Standard Webhooks begins with: base64 follows."""

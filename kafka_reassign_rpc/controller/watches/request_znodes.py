@@ -37,7 +37,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import RequestsFound
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
+from kafka_reassign_rpc.core.znode_routes.reassign_partitions import (
     RequestOutcome,
     decide_target,
 )

@@ -32,22 +32,22 @@ from kafka_reassign_rpc.controller.commands import cluster_commands, topic_comma
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead, ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading import load_cluster, load_queue, load_topics
+from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.controller.loading.znode_reads import watched_children
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.unreadable_znodes import UnreadableZnodes
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
+from kafka_reassign_rpc.core.state.queue_entries import CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import facts
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound, UnreadableGone
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import give_to_brokers
+from kafka_reassign_rpc.zookeeper.own_server_znodes import give_to_brokers
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkError
 
@@ -464,7 +464,7 @@ class ZooKeeperWatches:
         await self._loop_has_caught_up()
         parts = self._loop.cluster.queue.parts
         changed = [
-            await load_queue.read_root(self._zk, root)
+            await load_cluster.read_root(self._zk, root)
             for root, stat in stats.items()
             if (root in parts if stat is None else root not in parts or stat.mzxid > parts[root].changed)
         ]

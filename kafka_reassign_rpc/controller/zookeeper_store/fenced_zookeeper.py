@@ -1,18 +1,37 @@
-"""ZooKeeper as one elected controller sees it: every write is fenced, every call is repeated over a lost connection.
+"""The store in front of ZooKeeper: reads the cluster in bulk, and commits rounds to it in fenced transactions.
 
 Every transaction checks that `/controller_epoch` has the version of this server's election, and is bound to the session
-that won it: a controller that was replaced without noticing cannot write.
+that won it: a controller that was replaced without noticing cannot write. Every call is repeated over a lost
+connection.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
 from kafka_reassign_rpc.controller.controller_election import Leadership
-from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded, StoredProblem, TopicTooLarge
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
+from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode
+from kafka_reassign_rpc.core.state.requesters import znode
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.facts import ZnodeProblem
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.jute import size_of
-from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
+from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, SetData, Stat
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import room_beside
 from kafka_reassign_rpc.zookeeper.transactions import split_ops, transact_many
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
@@ -91,3 +110,155 @@ def _failure(error: ZkError) -> ControllerMoved | ReloadNeeded:
     if isinstance(first, Fenced | SessionOver):
         return ControllerMoved(str(first))
     return ReloadNeeded(str(error), is_unknown=isinstance(first, NotSent | Unknown))
+
+
+class ZooKeeperStore(FencedZooKeeper):
+    """A `controller.store.Store`, which says what its methods do.
+
+    settings      returns those of brokers that are in force when it is called: after the read of a load
+    started_with  this server's own
+    """
+
+    place = "ZooKeeper"
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        leadership: Leadership,
+        settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
+        started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        super().__init__(zk, leadership)
+        self.configs = LeasedConfigZnodes(self)
+        self._settings = settings
+        self._started_with = started_with
+        self._parents: set[str] = set()
+        self._problems: list[ZnodeProblem] = []
+
+    async def load(self) -> LoadedCluster:
+        return await self._load(Cluster(), self._settings, self._started_with)
+
+    async def _load(
+        self, known: Cluster, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings
+    ) -> LoadedCluster:
+        there = zip(znode_writes.PARENTS, await self.read(znode_writes.PARENTS), strict=True)
+        await self.ensure(path for path, read in there if read is None)
+        found = await self.reading(lambda: read_cluster(self._zk, settings, started_with, known.topic_names))
+        self._parents = set(found.parents)
+        self._problems += [problem for problem in found.problems if _is_new(problem, known)]
+        return found
+
+    def problems(self) -> list[StoredProblem]:
+        problems, self._problems = self._problems, []
+        return [StoredProblem(znode(problem.root).who, problem.text) for problem in problems]
+
+    def view(self, cluster: Cluster, too_large: Collection[str] = ()) -> RoundView:
+        return RoundView(cluster, too_large)
+
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        soft = cluster.soft
+        fresh = (await self._load(cluster, lambda: soft.broker_settings, soft.started_with)).cluster
+        found = Reloaded([], set())
+        await Pace().through(take_over(cluster, fresh, found))
+        return found
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        pace = Pace()
+        phases = [
+            await self._batches(phase, pace)
+            for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
+        ]
+        durable = replay.Durable()
+        for batches in self._joined(phases):
+            answers = await self._write([[step.op for step in steps] for steps in batches])
+            for steps, results in zip(batches, answers, strict=True):
+                for step, result in zip(steps, results, strict=True):
+                    stat = result if result is None or isinstance(result, Stat) else result[1]
+                    if stat is None:
+                        continue
+                    if step.name is not None:
+                        _put_version(durable, step.name, stat, is_record=step.is_record)
+                    elif step.op.path == znode_paths.REASSIGN_PARTITIONS:
+                        durable.batch = _batch_written(step.op, stat)
+                    elif step.op.path in view.queue.made:
+                        durable.parts[step.op.path] = replay.Written(stat.version, stat.mzxid, stat.czxid)
+                    elif step.is_parent:
+                        self._parents.add(step.op.path)
+                steps.clear()  # all of a round freed at once would hold the loop for long
+                results.clear()
+                await pace.rest()
+        applied = replay.ReplayedChanges()
+        await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
+        for topic in applied.deleted:
+            self._forget_parents(topic)
+        await pace.through(emptied(durable.topics, durable.states, durable.records, durable.created))
+        return applied
+
+    def _forget_parents(self, topic: Topic) -> None:
+        self._parents -= {znode_paths.reassignment_topic(topic.name), znode_paths.partitions(topic.name)}
+        self._parents.difference_update(znode_paths.partition(topic.name, index) for index in topic.partitions)
+
+    async def _batches(self, steps: Iterator[znode_writes.Step | None], pace: Pace) -> list[list[znode_writes.Step]]:
+        batches: list[list[znode_writes.Step]] = []
+        room = operations = together = 0
+        name = ""
+        for step in steps:
+            if step is None:
+                await pace.rest()
+                continue
+            cost = size_of(step.op, self._zk.chroot)
+            if step.with_previous:
+                together += cost
+            else:
+                together, name = cost, step.name[0] if step.name else step.op.path
+            if together > transactions.MAX_STEP_BYTES:
+                raise TopicTooLarge(
+                    name,
+                    f"The assignment of topic {name!r} would take {together} bytes, more than the"
+                    f" {transactions.MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its"
+                    " partitions at a time.",
+                )
+            if not batches or ((cost > room or operations >= transactions.MAX_OPERATIONS) and not step.with_previous):
+                batches.append([])
+                room, operations = transactions.MAX_MULTI_BYTES, 0
+            batches[-1].append(step)
+            room -= cost
+            operations += 1
+            await pace.rest()
+        return batches
+
+    def _joined(self, phases: list[list[list[znode_writes.Step]]]) -> list[list[list[znode_writes.Step]]]:
+        """In one transaction if they fit."""
+        if sum(len(batch) for phase in phases for batch in phase) <= transactions.MAX_OPERATIONS:
+            every = [step for phase in phases for batch in phase for step in batch]
+            if sum(size_of(step.op, self._zk.chroot) for step in every) <= transactions.MAX_MULTI_BYTES:
+                return [[every]] if every else []
+        return [phase for phase in phases if phase]
+
+
+def _is_new(problem: ZnodeProblem, known: Cluster) -> bool:
+    if problem.root == znode_paths.REASSIGN_PARTITIONS:
+        batch = known.batch or BatchZnode()
+        changed, has_children = batch.changed, batch.has_children
+    else:
+        part = known.queue.parts.get(problem.path)
+        changed, has_children = -1 if part is None else part.changed, problem.root in known.queue.roots_with_children
+    return not has_children if problem.changed < 0 else problem.changed > changed
+
+
+def _batch_written(op: Op, stat: Stat) -> reassign_partitions.BatchWritten:
+    room = room_beside(op.data) if isinstance(op, SetData) else None
+    return reassign_partitions.BatchWritten(stat.version, stat.mzxid, room)
+
+
+def _put_version(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
+    topic, partition = name
+    if is_record:
+        # A record that is written again keeps its id, also one that an interrupted start has left behind.
+        durable.records[name] = stat.czxid, stat.ctime
+    elif partition == znode_writes.NO_PARTITION:
+        durable.topics[topic] = stat.version, stat.czxid
+    else:
+        durable.states[name] = stat.version
+        if stat.version == 0:
+            durable.created[name] = stat.czxid

@@ -6,19 +6,19 @@ before and after, until the second is written.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Protocol
 
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs, TopicTooLarge
-from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path, written, written_or_gone
 from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
+from kafka_reassign_rpc.zookeeper.own_server_znodes import decode_memory, encode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,20 @@ KINDS = (TOPICS, BROKERS)
 ZnodeRead = tuple[bytes, Stat] | None
 
 
+class Znodes(Protocol):
+    """Read and written by the controller alone: `FencedZooKeeper`."""
+
+    async def children(self, places: Sequence[str]) -> list[list[str] | None]: ...
+
+    async def read(self, places: Sequence[str]) -> list[ZnodeRead]: ...
+
+    async def write_together(self, groups: Iterable[Sequence[Op]]) -> None: ...
+
+    async def ensure(self, places: Iterable[str]) -> None: ...
+
+
 class LeasedConfigZnodes:
-    def __init__(self, zk: FencedZooKeeper) -> None:
+    def __init__(self, zk: Znodes) -> None:
         self._zk = zk
 
     async def remembered(self) -> list[Entity]:

@@ -30,7 +30,7 @@ _ALLOWED_BY[AclOperation.DESCRIBE_CONFIGS] = _bits(AclOperation.DESCRIBE_CONFIGS
 
 
 class AclAuthorizer:
-    """Hosts are as Java prints them (`java_host`), principals such as `User:alice`."""
+    """Hosts are as Java prints them (`java_values.java_host`), principals such as `User:alice`."""
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
         self.super_users = frozenset(super_users)

@@ -2,8 +2,8 @@
 
 config_definitions.py   which configs there are, their types and checks
 broker_config_rules.py  which cluster-wide configs a broker can apply
-config_layers.py        where a broker finds a value, and which layer wins
-live_brokers.py         what the registered brokers make of the configs of topics
+config_layers.py        where a broker finds a value, which layer wins, and what the registered brokers make of the
+                        configs of topics
 topic_config_rules.py   which configs a topic may have
 own_settings.py         settings of servers as configs: who takes them, and who no longer does
 scram_credentials.py    SCRAM credentials, which are configs of users; iterations (LEAST_ITERATIONS, MOST_ITERATIONS)

@@ -30,8 +30,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     shown,
     topic_default,
 )
-from kafka_reassign_rpc.core.configs.config_layers import Configs
-from kafka_reassign_rpc.core.configs.live_brokers import MESSAGE_FORMAT, TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.config_layers import MESSAGE_FORMAT, TIERED_STORAGE, Configs, LiveBrokers
 from kafka_reassign_rpc.core.java_values import trim
 from kafka_reassign_rpc.support.bounded_text import whole_number
 

@@ -67,6 +67,7 @@ TOPIC_DELETED = "topic.deleted"
 TOPIC_VANISHED = "topic.vanished"
 TOPIC_LEFT_ALONE = "topic.left_alone"
 TOPIC_TAKEN_UP = "topic.taken_up"
+TOPIC_ID_EDITED = "topic.id_edited"
 
 PARTITION_EDIT_NOT_FOLLOWED = "partition.edit_not_followed"
 
@@ -378,6 +379,13 @@ _TYPES = (
         " topic is refused; brokers go on with what they know of it.",
     ),
     EventType(TOPIC_TAKEN_UP, "INFO", ("topic",), "A topic that was left alone is served again, or its znode is gone."),
+    EventType(
+        TOPIC_ID_EDITED,
+        "ERROR",
+        ("topic", "reason"),
+        "While no server controlled the cluster, others have given a topic's znode another id than brokers know it by."
+        " They refuse their logs until the znode has the former one again.",
+    ),
     EventType(
         PARTITION_EDIT_NOT_FOLLOWED,
         "WARNING",

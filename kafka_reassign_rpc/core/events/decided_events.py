@@ -212,7 +212,8 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
             known = None if before.move is None else requester_of(before.move.terms.route, asked)
             yield event if known is None else event.asked_by(known)
         else:
-            yield event.asked_by(by, asked)
+            # Another target that is reached at once is the requester's own.
+            yield event.asked_by(by, None if name == catalogue.MOVE_COMPLETED else asked)
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:

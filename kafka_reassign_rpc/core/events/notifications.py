@@ -36,6 +36,7 @@ DEFAULT_KINDS = (
     catalogue.HEAL_DONE,
     catalogue.TOPIC_VANISHED,
     catalogue.TOPIC_LEFT_ALONE,
+    catalogue.TOPIC_ID_EDITED,
     catalogue.TOPIC_TAKEN_UP,
     catalogue.CORDON_BROKEN,
     catalogue.CONTROLLER_ELECTED,

@@ -12,11 +12,11 @@ a move                           the target is in sync      completes the move (
 a move                           otherwise                  continues it, with a higher leader epoch, since it
                                                             cannot know which replicas the former one has reached
 a partition                      no state                   writes the first leader and ISR, unless a deletion mark
-                                                            of its topic waits (`topics.deletion_marks`)
+                                                            of its topic waits (`topics.topic_deletion`)
 other replicas, none in sync     -                          `round.changed_by_others`
 its own broker id as a replica   -                          `topics.missing_replicas`, unless a broker has the id
-                                                            (`topics.own_replicas`)
-a cordoned broker as a replica   never a state, newer       `topics.cordon_corrections`
+                                                            (`topics.missing_replicas`)
+a cordoned broker as a replica   never a state, newer       `topics.missing_replicas`
                                  than the cordon
 
 Replicas that are pending deletion get their StopReplica again. A log that a dead stock controller had not yet stopped
@@ -42,21 +42,23 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.topics.cordon_corrections import corrected
-from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
+from kafka_reassign_rpc.core.topics.missing_replicas import corrected, place_missing
 
 
 def reassigned_by_others(known: Partition | None, read: Partition) -> bool:
-    """Whether others have given a known partition other replicas without a higher leader epoch.
+    """Whether others have given a known partition other replicas or another leader without a higher leader epoch.
 
     Brokers act on LeaderAndIsr only with a higher one. A leader with old replicas asks for an ISR with a replica that
-    has left, and a stock leader never asks again once that is refused.
+    has left, and a stock leader never asks again once that is refused. A former leader goes on leading, while clients
+    are sent to the one that was written.
     """
     return (
         known is not None
-        and known.replicas != read.replicas
         and known.leader_epoch >= read.leader_epoch
-        and set(known.replicas) != set(read.replicas)
+        and (
+            (known.replicas != read.replicas and set(known.replicas) != set(read.replicas))
+            or (known.leader != read.leader and known.partition_epoch >= 0)
+        )
     )
 
 
@@ -72,7 +74,8 @@ def fail_over(
     """own_id          this server's broker id, which no assignment may contain
     is_as_known     this controller read the partition again as it left and propagated it: a move continues unchanged,
                     since each higher leader epoch stops its followers for a moment
-    is_reassigned   see `reassigned_by_others`; a new controller has no former value and cannot know
+    is_reassigned   see `reassigned_by_others`; a new controller has no former value, and knows by brokers
+                    (`failover.edits_meanwhile`)
     """
     partition = view.get(topic, index)
     if partition is None:

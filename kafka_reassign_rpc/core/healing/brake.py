@@ -1,12 +1,26 @@
-"""The brake of self-healing (KIP-46)."""
+"""What keeps repairs from starting (KIP-46): the brake, and approval (`self.healing.approval`).
 
-from collections.abc import Collection, Iterable
+While approval is required, repairs that self-healing queues by itself wait for it; one that an operator orders (`heal
+--now`) counts as approved. Each move stores its need, which outlasts failovers and the end of the setting. A held move
+(`core.queue.holding`) also waits for its release.
+"""
+
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.settings.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.healing.repair_targets import listed, repaired_brokers
+from kafka_reassign_rpc.core.settings.healing_settings import (
+    MAX_BROKERS,
+    MAX_PERCENTAGE,
+    NO_APPROVAL,
+    PAUSED,
+    HealingSettings,
+)
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 
@@ -57,5 +71,18 @@ def counting(gone: Collection[int], cluster: Cluster) -> set[int]:
     return {broker for broker in gone if broker not in cluster.brokers or broker in cluster.failed_log_dirs}
 
 
-def listed(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(brokers)))
+def needed_since(settings: HealingSettings, by: Requester, adopted: WaitingMove | None, now_ms: int) -> int | None:
+    """Since when a new move of a repair needs approval, ms since the epoch; None: it needs none.
+
+    by       who has asked for the repair
+    adopted  the move of others that the repair replaces: they wanted it to start, unless they held it
+    """
+    is_wanted = by != CONTROLLER or (adopted is not None and adopted.may_start)
+    return None if settings.approval == NO_APPROVAL or is_wanted else now_ms
+
+
+def awaits(move: WaitingMove, brokers: Collection[int] | None) -> bool:
+    """Whether a move needs approval and repairs one of `brokers`, None: any."""
+    if move.unapproved is None:
+        return False
+    return brokers is None or not repaired_brokers(move.terms.reason, move.terms.target).isdisjoint(brokers)

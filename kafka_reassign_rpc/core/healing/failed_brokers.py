@@ -1,7 +1,7 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker has failed if it is gone and holds replicas; in part if it is registered and has lost log dirs with replicas
-(`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is planned again. What a move in
+A broker has failed if it is gone and holds replicas; in part if it is registered and has lost log dirs with replicas.
+An adding replica counts only if its move is a repair, which is planned again. What a move in
 flight takes away is not repaired; what a waiting one would take away is, since that may wait for hours. A failed log
 dir stays recorded, and an absent broker is still shown (`GoneBroker`), while partitions name it. ZooKeeper stores when
 a controller first noticed the failure, so the time survives that controller.
@@ -19,6 +19,12 @@ any time, and comes back              forgets the failure, and withdraws the mov
 No repair starts or continues while self-healing is paused, while so many brokers are gone that the fault is not a
 broker's, and while brokers get time to come back: after an outage of ZooKeeper, after this controller's election, and
 after too many were gone. An operator's order to repair now skips only the interval.
+
+KAFKA_STORAGE_ERROR to LeaderAndIsr says which replicas are offline, and decides. DescribeLogDirs names the failed log
+dirs, and can contradict: a broker whose log dirs all work has lost none, and its replica is offline for another reason.
+No answer says nothing. A broker's clock runs from its first failed log dir, and begins again if another has failed
+(`is_another`). A new replica never goes to another log dir of the same broker, which does not start with two logs of
+one partition once its disk is back. Nor does a repair give other replicas to a broker with a failed log dir.
 """
 
 from collections import Counter, defaultdict
@@ -32,10 +38,40 @@ from kafka_reassign_rpc.core.healing.brake import brake, too_many_gone
 from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum
 from kafka_reassign_rpc.core.healing.repair_targets import leaving, repaired_brokers, still_to_copy, wanted_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import those
+
+
+class DescribedLogDirs(NamedTuple):
+    """A broker's answer under the registration `epoch`. `failed`: paths, None: no answer."""
+
+    epoch: int
+    failed: tuple[str, ...] | None
+
+
+def described_now(
+    described: Mapping[int, DescribedLogDirs], live: Mapping[int, Broker]
+) -> dict[int, tuple[str, ...] | None]:
+    """Without answers of former registrations."""
+    return {id_: one.failed for id_, one in described.items() if id_ in live and live[id_].epoch == one.epoch}
+
+
+def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None, *, is_repaired: bool = False) -> bool:
+    """Whether none of the recorded log dirs has failed now, or, where `is_repaired`, a failed one is not recorded.
+
+    is_repaired   the repair of the recorded ones is queued, and replicas are lost that it does not take away
+    """
+    if not failure.paths or not failed:
+        return False
+    return set(failure.paths).isdisjoint(failed) or (is_repaired and not set(failed) <= set(failure.paths))
+
+
+def recorded(since: int, failed: tuple[str, ...] | None, known: FailedLogDirs | None) -> FailedLogDirs:
+    return FailedLogDirs(since, failed or (() if known is None else known.paths))
+
 
 PREPARE_MS = 30_000
 """The controller plans a repair this long before it is due, but not in the first half of the interval."""

@@ -1,10 +1,11 @@
 """What happens next to each lost broker and failed log dir, and when, or the command that makes it happen: one line for
-each, on every screen.
+each, on every screen. And the partitions that repairs had to leave as they are.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.core.healing.self_healing_status import (
@@ -17,11 +18,42 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     left_to_moves,
     repaired_text,
 )
-from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.typed_commands import command
+
+REASONS = 5
+"""How many reasons why partitions cannot be repaired are reported one by one."""
+
+NAMED = 3
+"""How many of the partitions are named with each reason: topics have long names, and a report is one line."""
+
+
+class UnrepairedPartition(NamedTuple):
+    brokers: frozenset[int]
+    reason: str
+
+
+def impossible_texts(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
+    names: dict[str, list[TopicPartition]] = {}
+    for name, left in found.items():
+        names.setdefault(left.reason, []).append(name)
+    by_count = sorted(names.items(), key=lambda one: -len(one[1]))
+    for reason, of_reason in by_count[:REASONS]:
+        yield f"{_stay(of_reason)}: {reason}"
+    rest = [name for _, of_reason in by_count[REASONS:] for name in of_reason]
+    if rest:
+        yield f"{_stay(rest)} for other reasons"
+
+
+def _stay(names: Sequence[TopicPartition]) -> str:
+    """The first by name, so that the same report is recognized when it comes again."""
+    named = ", ".join(map(str, nsmallest(NAMED, names))) + (" …" if len(names) > NAMED else "")
+    if len(names) == 1:
+        return f"1 partition stays as it is ({named})"
+    return f"{len(names)} partitions stay as they are ({named})"
+
 
 Left = Mapping[TopicPartition, UnrepairedPartition]
 NOTHING_LEFT: Left = {}
@@ -35,8 +67,8 @@ class Fate(NamedTuple):
     command: str = ""
 
 
-def with_fates(found: HealingStatus, disabled: str | None = None, left: Left = NOTHING_LEFT) -> HealingStatus:
-    """disabled   why no move starts, or None
+def with_fates(found: HealingStatus, enable: str | None = None, left: Left = NOTHING_LEFT) -> HealingStatus:
+    """enable     where no move starts, the command that changes that, "" if none does; else None
     left       the partitions that the last repairs could not move
     """
     repairs = {one.broker: one for one in found.repairs}
@@ -45,14 +77,14 @@ def with_fates(found: HealingStatus, disabled: str | None = None, left: Left = N
         reasons = Counter(what.reason for what in left.values() if one.broker in what.brokers)
         impossible = min(reasons.total(), one.replicas or 0)
         why = reasons.most_common(1)[0][0] if impossible else ""
-        own = _of_replicas(one, found, disabled, impossible, why) if one.replicas != 0 else Fate()
-        repair = _of_repair(repairs.get(one.broker), found, disabled)
+        own = _of_replicas(one, found, enable, impossible, why) if one.replicas != 0 else Fate()
+        repair = _of_repair(repairs.get(one.broker), found, enable)
         if one.replicas == 0 and not repair.fate:
             own = Fate(left_to_moves(one))
         return replace(one, impossible=impossible, **_both(own, repair)._asdict())
 
     def of_gone(one: GoneBroker) -> GoneBroker:
-        repair = _of_repair(repairs.get(one.broker), found, disabled)
+        repair = _of_repair(repairs.get(one.broker), found, enable)
         if not repair.fate:
             repair = Fate(repaired_text(one))
         return replace(one, **_both(repair, Fate(awaited_text(one.awaited)))._asdict())
@@ -62,7 +94,7 @@ def with_fates(found: HealingStatus, disabled: str | None = None, left: Left = N
         failed=[of_failure(one) for one in found.failed],
         log_dirs=[of_failure(one) for one in found.log_dirs],
         gone=[of_gone(one) for one in found.gone],
-        repairs=[replace(one, **_of_repair(one, found, disabled)._asdict()) for one in found.repairs],
+        repairs=[replace(one, **_of_repair(one, found, enable)._asdict()) for one in found.repairs],
     )
 
 
@@ -71,7 +103,7 @@ def _both(first: Fate, second: Fate) -> Fate:
 
 
 def _of_replicas(
-    one: FailedBroker | LogDirFailure, found: HealingStatus, disabled: str | None, impossible: int, why: str
+    one: FailedBroker | LogDirFailure, found: HealingStatus, enable: str | None, impossible: int, why: str
 ) -> Fate:
     if impossible:
         which = "none of them can" if impossible == one.replicas else f"{impossible} of them cannot"
@@ -89,14 +121,14 @@ def _of_replicas(
     # Every other failure has a time, except while nothing may start.
     if found.held_back is not None:
         return Fate("not healed while self-healing is held back")
-    return Fate("not healed while reassignments are disabled", "" if disabled is None else _ENABLE)
+    return Fate("not healed while reassignments are disabled", enable or "")
 
 
 _RESUME = command("kafka-reassign heal", "--resume")
-_ENABLE = command("kafka-reassign", "--enable")
+ENABLE = command("kafka-reassign", "--enable")
 
 
-def _of_repair(repair: BrokerRepair | None, found: HealingStatus, disabled: str | None) -> Fate:
+def _of_repair(repair: BrokerRepair | None, found: HealingStatus, enable: str | None) -> Fate:
     if repair is None:
         return Fate()
     kept = [f"{count} {how}" for count, how in ((repair.unapproved, "for approval"), (repair.held, "held")) if count]
@@ -110,8 +142,8 @@ def _of_repair(repair: BrokerRepair | None, found: HealingStatus, disabled: str 
         return Fate(f"{waits} self-healing is resumed", _RESUME)
     if found.held_back is not None:
         return Fate(f"{waits} self-healing is no longer held back")
-    if disabled is not None:
-        return Fate(f"{waits} reassignments are enabled", _ENABLE)
+    if enable is not None:
+        return Fate(f"{waits} reassignments are enabled", enable)
     if repair.unapproved:
         return Fate(text, command("kafka-reassign heal", "--approve", "--brokers", repair.broker))
     if repair.held:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeGuard
 
-from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition, Phase
@@ -40,6 +39,10 @@ def lost_in_part(reason: str) -> frozenset[int]:
     """The brokers with lost log dirs that a repair with this reason replaces."""
     found = _REASON.fullmatch(reason)
     return frozenset() if found is None else frozenset(_ids(found.group(2)))
+
+
+def listed(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))
 
 
 def _ids(listed_ids: str | None) -> Iterator[int]:

@@ -1,7 +1,6 @@
 """Leaders and ISR.
 
-elections.py         rules of election, and ElectLeaders
+elections.py         rules of election, ElectLeaders, and automatic election of preferred leaders
 isr_changes.py       AlterPartition
 broker_changes.py    a broker's start, failure, bounce or controlled shutdown
-leader_imbalance.py  automatic election of preferred leaders
 """

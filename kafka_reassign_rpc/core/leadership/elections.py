@@ -1,5 +1,5 @@
-"""Leader election: the rules (kafka.controller.PartitionLeaderElectionAlgorithms and Election), and ElectLeaders. Every
-election raises the leader epoch by one.
+"""Leader election: the rules (kafka.controller.PartitionLeaderElectionAlgorithms and Election), ElectLeaders, and which
+partitions get their preferred leader from time to time. Every election raises the leader epoch by one.
 
 rule                 candidates, in order        the leader is the first that is  ISR afterwards
 offline              replicas                    live and in the ISR              its live members
@@ -12,7 +12,7 @@ A live replica's broker is registered and not in controlled shutdown, and its lo
 rule is in `reassignment_algebra`, that of controlled shutdown in `broker_changes`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
 
 from msgspec.structs import replace
@@ -170,3 +170,34 @@ def _unclean(view: RoundView, topic: str, index: int, partition: Partition) -> t
         elected = unclean_leader(partition, leader)
     value = completed(cluster, elected) or elected
     return None, [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
+
+
+class LeaderImbalance:
+    """KafkaController.checkAndTriggerAutoLeaderRebalance. A broker's imbalance is the share of the partitions
+    preferring it as leader that another broker leads. Counts partitions, in slices of the caller.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._preferred: dict[int, int] = {}
+        self._elsewhere: dict[int, list[TopicPartition]] = {}
+
+    def count(self, names: Iterable[TopicPartition]) -> None:
+        for name in names:
+            partition = self._cluster.get(*name)
+            if partition is None or not partition.replicas:
+                continue
+            preferred = partition.replicas[0]
+            self._preferred[preferred] = self._preferred.get(preferred, 0) + 1
+            if partition.leader != preferred:
+                self._elsewhere.setdefault(preferred, []).append(name)
+
+    def to_elect(self, percentage: int) -> Iterator[TopicPartition]:
+        """Where the preferred leader is live, in the ISR, and has an imbalance above `percentage`."""
+        for broker, names in self._elsewhere.items():
+            if not self._cluster.is_live(broker) or 100 * len(names) <= percentage * self._preferred[broker]:
+                continue
+            for name in names:
+                partition = self._cluster.get(*name)
+                if partition is not None and broker in partition.isr and broker not in partition.offline:
+                    yield name

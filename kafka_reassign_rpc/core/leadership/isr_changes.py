@@ -83,7 +83,7 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
         return IsrAnswer(partition, [])
     error = _invalid(cluster, partition, broker_id, change, api_version)
     if error is not None:
-        return IsrAnswer(error, _other_replicas(topic, partition, broker_id, change))
+        return IsrAnswer(error, _told_again(topic, partition, broker_id, change))
     answer = replace(
         partition,
         isr=tuple(change.isr),
@@ -110,15 +110,15 @@ def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
     return [PartitionChange(topic, change.partition, with_higher_epochs(partition, *seen), AssignmentWrite.LATER)]
 
 
-def _other_replicas(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:
-    """Raises the leader epoch if the leader names a replica that the partition does not have.
+def _told_again(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:
+    """Raises the leader epoch if the sender, under the present one, knows another leader, an older state, or a replica
+    that the partition does not have: others have written the znodes. No controller and no leader leaves that behind.
 
-    Others have changed its replicas while there was no controller. It acts on LeaderAndIsr only with a higher epoch,
-    and a stock leader does not ask again after this refusal.
+    A broker acts on LeaderAndIsr only with a higher epoch. Until then every ISR that it asks for is refused, so that
+    one who has fallen behind stays in sync, and producers wait for it.
     """
-    if partition.leader != broker_id or change.partition_epoch != partition.partition_epoch:
-        return []
-    if all(replica in partition.replicas for replica in change.isr):
+    knows_leader = partition.leader == broker_id and change.partition_epoch == partition.partition_epoch
+    if knows_leader and all(replica in partition.replicas for replica in change.isr):
         return []
     value = replace(partition, leader_epoch=partition.leader_epoch + 1)
     return [PartitionChange(topic, change.partition, value, AssignmentWrite.LATER)]

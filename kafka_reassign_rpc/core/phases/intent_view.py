@@ -9,8 +9,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, Kafka
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
 from kafka_reassign_rpc.core.phases.kraft_refusals import Cordons, cancel_refusal, cordons, target_refusal
-from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
-from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, first_act
+from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, first_act, outcome_event
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
@@ -103,7 +102,8 @@ class IntentView(RoundView):
             return None
         if value.move.phase is Phase.CANCEL:
             name, allowed = TopicPartition(change.topic, change.partition), allows_unclean(self.cluster, change.topic)
-            return cancel_refusal(name, before.isr, before.adding, allows_unclean=allowed)
+            eligible = self.cluster.soft.kraft.eligible.get(name, ())
+            return cancel_refusal(name, before.isr, before.adding, eligible, allows_unclean=allowed)
         if value.move.phase is Phase.START:
             return target_refusal(value.move.terms.target, before.replicas, self.cordons)
         return None

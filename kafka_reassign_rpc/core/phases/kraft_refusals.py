@@ -5,7 +5,8 @@ on a broker that takes nothing new (cordoned)    KRaft starts it before 4.4
 any replica on such a broker, also one that      4.4 refuses the target (KAFKA-20832), and so also the original order
 stays                                            after a cancel
 a cancel that leaves no replica in sync          KRaft refuses it (PartitionReassignmentRevert), also where an eligible
-                                                 leader replica is safe while the ISR is empty
+                                                 leader replica is safe while the ISR is empty: nothing is lost, and
+                                                 once that one is back it leads, and the cancel is taken
 
 A request that it refuses as a whole says nothing about its moves: they go on waiting, and no others start.
 
@@ -14,6 +15,7 @@ Dead brokers are refused where all targets are checked (`reassignment.alter_chec
 
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.brokers.cordon import cordoned_by_themselves
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -68,15 +70,19 @@ _REMEDIES = {
 def takes_nothing(error: KafkaError) -> str:
     """`error`: of a whole request, or of all its sender's."""
     remedy = _REMEDIES.get(error.code)
-    text = f"the cluster takes no change of a move from this server, {error.name}: {str(error).rstrip('.')}"
+    text = f"{restrictions.TAKES_NOTHING}, {error.name}: {str(error).rstrip('.')}"
     return text if remedy is None else f"{text}; {remedy}"
 
 
-def cancel_refusal(name: TopicPartition, isr: Replicas, adding: Replicas, *, allows_unclean: bool) -> KafkaError | None:
-    """`allows_unclean`: `unclean.leader.election.enable` of the topic."""
+def cancel_refusal(
+    name: TopicPartition, isr: Replicas, adding: Replicas, eligible: Replicas = (), *, allows_unclean: bool
+) -> KafkaError | None:
+    """`allows_unclean`: `unclean.leader.election.enable` of the topic. `eligible`: leader replicas (KIP-966)."""
     if without(isr, adding) or allows_unclean:
         return None
+    able = () if isr else without(eligible, adding)
+    advice = f" Nothing is lost: start {those(able)}, and cancel it then." if able else ""
     return InvalidReplicaAssignment(
         f"Unable to revert partition assignment for {name.topic}:{name.partition} because it would require an unclean"
-        " leader election."
+        f" leader election.{advice}"
     )

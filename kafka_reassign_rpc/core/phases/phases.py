@@ -9,7 +9,7 @@ has it but the end. (In flight the replicas are those of the target and the remo
 heard of the end, whatever it was, shows the target of a move that only adds.)
 
 While an act may still arrive whose answer was lost, or that a former server has sent, looks count for nothing but what
-that act would leave as it is (`UNHARMED`), and for what is in flight.
+that act would leave as it is (`UNHARMED`), and for what is in flight to a target of ours.
 
 What others do is never undone: their target in the place of ours, or replicas that neither we nor a cancel of ours
 would leave, end the move as superseded. Between the look and the Alter there is a window: KRaft has no Alter with a
@@ -25,10 +25,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.phases.sightings import IN_FLIGHT, SeenPartition, Sighting, former_moves, sighting
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Phase
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, requester_of
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 LOOKS = 2
 """How many looks must agree that a partition is at rest."""
@@ -202,7 +206,7 @@ def next_step(
     """
     assert record.phase is not None
     found = sighting(record, seen)
-    if found not in IN_FLIGHT and not _is_sure(record, found, looks, before, is_settled=is_settled):
+    if not _is_sure(record, found, looks, before, is_settled=is_settled):
         return Step(record)
     if seen is None:
         return Step(None, outcome=Outcome.GONE, reason=DELETED)
@@ -221,10 +225,11 @@ def next_step(
 def _is_sure(
     record: MoveRecord, found: Sighting, looks: int, before: SeenPartition | None, *, is_settled: bool
 ) -> bool:
-    """Of a partition at rest, or gone."""
     if found is Sighting.GONE:
         return looks >= LOOKS
     assert record.phase is not None
+    if found in IN_FLIGHT:  # of others: what may still arrive would go on in it, and without a record
+        return is_settled or TABLE[record.phase][found].outcome is None
     is_harmless = record.replaces is None and (record.phase, found) in UNHARMED
     by_others = TABLE[record.phase][found].outcome in (Outcome.SUPERSEDED, Outcome.CANCELLED_BY_OTHERS)
     needed = LOOKS_AT_OTHERS if by_others else LOOKS
@@ -331,3 +336,43 @@ def _goes_on(record: MoveRecord) -> MoveRecord | None:
     if record.adopted:
         return None
     return replace(record, phase=Phase.MOVING if record.replaces is None else Phase.START, cancelled_by=None)
+
+
+SOMEBODY_ELSE = Requester("somebody else")
+
+EVENTS: Mapping[Outcome, str] = {
+    Outcome.DONE: catalogue.MOVE_COMPLETED,
+    Outcome.CANCELLED: catalogue.MOVE_CANCELLED,
+    Outcome.CANCELLED_BY_OTHERS: catalogue.MOVE_CANCELLED,
+    Outcome.SUPERSEDED: catalogue.MOVE_GONE,
+    Outcome.REFUSED: catalogue.MOVE_REFUSED,
+    Outcome.GONE: catalogue.MOVE_GONE,
+}
+_BY_OTHERS = (Outcome.CANCELLED_BY_OTHERS, Outcome.SUPERSEDED, Outcome.GONE)
+
+
+def outcome_event(
+    name: TopicPartition, record: MoveRecord, outcome: Outcome, replicas: Replicas | None, reason: str
+) -> Event:
+    """`replicas`: of the partition as it was seen last."""
+    terms = record.terms
+    asked = requester_of(terms.route, terms.by)
+    if outcome is Outcome.REFUSED:
+        refused = Event(EVENTS[outcome], *name, record.id, reason=reason, target=terms.target)
+        return refused.asked_by(asked or CONTROLLER)
+    event = Event(
+        EVENTS[outcome],
+        *name,
+        record.id,
+        terms.route,
+        reason=reason or terms.reason or None,
+        target=terms.target,
+        original=record.original,
+        replicas=replicas,
+        started=record.started,
+    )
+    if outcome in _BY_OTHERS:
+        return event.asked_by(SOMEBODY_ELSE, asked)
+    if outcome is Outcome.CANCELLED:
+        return event.asked_by(record.cancelled_by or CONTROLLER, asked)
+    return event.asked_by(asked or CONTROLLER)

@@ -6,7 +6,7 @@ its topic is unseen for now        waits (`SoftState.unseen`)
 does not exist                     leaves, with a report
 its topic was deleted              leaves, with a report, although there may be another one of its name by now
 held, whatever it is               waits until it is released (`holding`)
-repair that needs approval         waits until it is approved (`core.healing.approval`)
+repair that needs approval         waits until it is approved (`core.healing.brake`)
 was held, replicas are others      leaves, with a report
 at rest, with the target           leaves: it is done
 moving to the target               leaves: it is in flight
@@ -60,7 +60,7 @@ from kafka_reassign_rpc.core.state.waiting_lines import (
     receiving,
 )
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
+from kafka_reassign_rpc.core.znode_routes.reassign_partitions import route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 MAX_STARTS = 1000

@@ -3,9 +3,8 @@
 client_quotas      entities with quotas, and requests that read and change them (KIP-546)
 quota_table        all quotas in memory, and which of them holds for a client
 mutation_quotas    how many partitions a client may create and delete (KIP-599)
-request_quotas     how much of the server's time a client may take (KIP-124); who is exempt: `server.request_throttle`
-connection_quotas  how many connections per second come in (KIP-402, KIP-612)
-windowed_rate      the rates that the last two compare with their quotas, and how long a client waits at most
-                   (`QuotaWindows`: one window)
-quota_usage        what users and clients have used, in bounded memory
+connection_quotas  how many connections per second come in (KIP-402, KIP-612); how much of the server's time a client
+                   may take (KIP-124); who is exempt: `server.request_throttle`
+windowed_rate      the rates that these two compare with their quotas, and how long a client waits at most
+                   (`QuotaWindows`: one window); what users and clients have used, in bounded memory
 """

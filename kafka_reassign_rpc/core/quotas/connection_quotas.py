@@ -2,6 +2,9 @@
 
 A connection beyond the rate of the server or listener waits, with all behind it on that listener. One beyond the rate
 of its address is held and then closed, and does not count.
+
+Request quotas (KIP-124): how much of the server's time a user or client may take; 100 is all the time of one thread,
+as in Kafka. ClientRequestQuotaManager, ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
 """
 
 from collections.abc import Mapping
@@ -9,8 +12,7 @@ from collections.abc import Mapping
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.quotas.client_quotas import IP
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
-from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaUsage, QuotaWindows, WindowedRate
 
 RATE = "connection_creation_rate"
 UNLIMITED = INT32
@@ -73,3 +75,44 @@ class ConnectionQuotas:
             return None
         found = self._table.quota(RATE, ((IP, host),))
         return self._table.quota(RATE, ((IP, None),)) if found is None else found
+
+
+PERCENTAGE = "request_percentage"
+_PERCENT_OF_NS = 100 / 1_000_000_000
+
+
+class RequestUse:
+    """The use of all who share a quota. Times are ms of any clock that never goes back."""
+
+    __slots__ = ("_bound", "_rate")
+
+    def __init__(self, bound: float, rate: WindowedRate) -> None:
+        self._bound = bound
+        self._rate = rate
+
+    def throttle_ms(self, busy_ns: int, now_ms: int) -> int:
+        """Counts a request; returns how long its client has to wait."""
+        self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
+        return self._rate.throttle_ms(self._bound, now_ms)
+
+    def record(self, busy_ns: int, now_ms: int) -> None:
+        """Counts time spent after the client had its answer."""
+        self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
+
+
+class RequestQuotas:
+    def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
+        self.table = table
+        self._windows = windows
+        self._rates: QuotaUsage[WindowedRate] = QuotaUsage(MOST_RATES)
+
+    def use(self, user: str, client_id: str) -> RequestUse | None:
+        """Where a client's requests are counted until a quota changes; None: it has no quota.
+
+        Ask again now and then: `QuotaUsage` may forget a client that does not appear.
+        """
+        found = self.table.limit(PERCENTAGE, user, client_id)
+        if found is None:
+            return None
+        bound, sharers = found
+        return RequestUse(bound, self._rates.of(sharers, lambda: WindowedRate(self._windows)))

@@ -11,12 +11,11 @@ from typing import Protocol
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.quotas.quota_usage import QuotaUsage
-from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaUsage, QuotaWindows
 
 RATE = "controller_mutation_rate"
 MOST_BUCKETS = 10_000
-"""A bucket that has left memory comes back full (`quota_usage`)."""
+"""A bucket that has left memory comes back full (`windowed_rate.QuotaUsage`)."""
 
 
 class TokenBucket:

@@ -1,9 +1,17 @@
 """The rate of a quantity over the last seconds, and how long a client must wait above a quota. A burst counts until its
 window is too old. Rate, SampledStat, WindowedSum, QuotaUtils.boundedThrottleTime of Kafka 3.9.
+
+What users and clients have used is kept in bounded memory: no client can make the server forget what others have used.
+A client may bring a new client id with each request. If memory is full, its user's oldest entry goes; a user without
+entries takes the place of the oldest of all.
 """
 
 import math
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from kafka_reassign_rpc.core.quotas.quota_table import Sharers
 
 
 class QuotaWindows(NamedTuple):
@@ -94,3 +102,36 @@ class WindowedRate:
             self._others_total += sample.total
             self._others_ms = min(self._others_ms, sample.start_ms)
             self._others_until_ms = min(self._others_until_ms, sample.last_ms + kept_ms)
+
+
+V = TypeVar("V")
+
+
+class QuotaUsage(Generic[V]):
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Sharers, V] = OrderedDict()
+        """The one that was used least recently comes first, also among those of a user."""
+        self._of_users: dict[str | None, OrderedDict[Sharers, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def of(self, key: Sharers, make: Callable[[], V]) -> V:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+            self._of_users[key[0]].move_to_end(key)
+            return value
+        if len(self._values) >= self._most:
+            self._drop(next(iter(self._of_users.get(key[0], self._values))))
+        self._of_users.setdefault(key[0], OrderedDict())[key] = None
+        value = self._values[key] = make()
+        return value
+
+    def _drop(self, key: Sharers) -> None:
+        del self._values[key]
+        others = self._of_users[key[0]]
+        del others[key]
+        if not others:
+            del self._of_users[key[0]]

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, Replicas, a
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.topics import own_replicas
+from kafka_reassign_rpc.core.topics import missing_replicas
 
 
 class Found(NamedTuple):
@@ -108,7 +108,7 @@ def _invalid_target(
     if min(target) < 0:
         return InvalidReplicaAssignment(f"Invalid broker id in replica list: {_sequence(target)}")
     if not cluster.servers.isdisjoint(target):
-        error = own_replicas.refusal(cluster, target, current)
+        error = missing_replicas.refusal(cluster, target, current)
         if error is not None:
             return error
     # Only adding replicas must be alive: existing ones may stay, change order or leave while they are down (behaviour

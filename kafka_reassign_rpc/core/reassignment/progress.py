@@ -12,11 +12,14 @@ import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.arrivals import copies_only_untiered, is_compacted
-from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import (
+    MoveProgress,
+    TrackedMove,
+    copies_only_untiered,
+    is_compacted,
+)
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, group_of
-from kafka_reassign_rpc.core.reassignment.remaining_time import SharedLinks
+from kafka_reassign_rpc.core.reassignment.remaining_time import CopyRates, ObservedThroughput, SharedLinks
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
     Answers,
     ToldSizes,
@@ -24,15 +27,13 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
     replica_size,
 )
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
-from kafka_reassign_rpc.core.reassignment.tracked_move import TrackedMove
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import requester_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.support.forgetting import forget_others
+from kafka_reassign_rpc.support.slices import forget_others
 
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
@@ -322,14 +323,17 @@ class ProgressTracker:
                 partition.adding, arrivals.copied, copied, max(total or 0, arrivals.total or 0)
             )
         elif self._unseen.pop(name, None) is not None:
-            # Counted from nothing: all of it is new, even if less of it is left now.
-            self._count_copied(partition, (0,) * len(copied), copied, 0)
+            arrivals.is_new = True
+            self._count_for_links(partition, (0,) * len(copied), copied, 0)
         is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
         tells = not is_partial and not is_compacted(cluster, name.topic)
         sample = arrivals.sampled(now, partition.leader, total, copied, tells=tells)
+        for broker, grown in zip(partition.adding, arrivals.grown, strict=True):
+            if grown:
+                self._count(partition.leader, broker, grown)
         if followed.samples:
             last = followed.samples.last
-            self._count_copied(partition, last.arrived, sample.arrived, sample.produced - last.produced)
+            self._count_for_links(partition, last.arrived, sample.arrived, sample.produced - last.produced)
         followed.leader = partition.leader
         followed.samples.add(sample)
         self._is_sampled = True
@@ -379,16 +383,12 @@ class ProgressTracker:
                 yield
         self.remaining_ms, self.untimed = longest, untimed
 
-    def _count_copied(
+    def _count_for_links(
         self, partition: Partition, before: Sequence[int | None], now: Sequence[int | None], produced: int
     ) -> None:
         """`before`, `now`: what has arrived at each adding replica; None: unknown."""
         for broker, had, has in zip(partition.adding, before, now, strict=True):
-            if had is None or has is None:
-                continue
-            if has > had:
-                self._count(partition.leader, broker, has - had)
-            if broker not in partition.isr:
+            if had is not None and has is not None and broker not in partition.isr:
                 self._links.grown(partition.leader, broker, has - had - produced, has - had)
 
 

@@ -9,15 +9,22 @@ shared   what all moves of the link lack, at the rate at which all their gaps ha
 If only one side copies at its quota, or it uses clearly more of its quota than the other, its link is the narrow one,
 and the other side needs at least the time of its own quota. Otherwise it is not known which, and the longer time
 counts.
+
+How fast moves copy to and from each broker, and the highest rate that was seen, of which a throttle of self-healing
+may be a share (`core.healing.repair_cost`).
+
+That is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network
+link: the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and
+had no throttle. The highest such rate counts for all brokers, until another controller is elected.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
-from kafka_reassign_rpc.support.forgetting import forget_others
+from kafka_reassign_rpc.support.slices import forget_others
 
 WINDOW_S = 15.0
 """Rates cover this many seconds, and at least two samples."""
@@ -256,3 +263,97 @@ class SharedLinks:
         elif _is_narrow(into.use, out.use):
             both = (out.least, into.seconds)
         return None if both[0] is None or both[1] is None else max(both[0], both[1])
+
+
+class _Copied(NamedTuple):
+    at: float
+    into: Mapping[int, int]
+    out_of: Mapping[int, int]
+
+
+class CopyRates:
+    """Rates cover at least `WINDOW_S`."""
+
+    def __init__(self) -> None:
+        self._seen: deque[_Copied] = deque()
+        self._silent: Collection[int] = ()
+        self._is_dark = False
+
+    def sampled(
+        self,
+        now: float,
+        into: Mapping[int, int],
+        out_of: Mapping[int, int],
+        silent: Collection[int] = (),
+        *,
+        is_dark: bool = False,
+    ) -> None:
+        """`into`, `out_of`: all bytes that moves have copied so far. `silent`: brokers that receive, and have not said
+        how much. `is_dark`: no other broker receives.
+        """
+        self._silent, self._is_dark = silent, is_dark
+        self._seen.append(_Copied(now, dict(into), dict(out_of)))
+        while len(self._seen) > 2 and now - self._seen[1].at >= WINDOW_S:
+            self._seen.popleft()
+
+    def of(self, broker: int, *, moves: bool) -> tuple[int | None, int | None]:
+        """Bytes per second to this broker and from it, None: unknown. `moves`: whether anything moves at all."""
+        if moves and self._is_dark:
+            return None, None
+        into = None
+        if not moves or broker not in self._silent:
+            into = self._rate(lambda copied: copied.into.get(broker, 0), moves=moves)
+        return into, self._rate(lambda copied: copied.out_of.get(broker, 0), moves=moves)
+
+    def of_all(self, *, moves: bool) -> int | None:
+        """Bytes per second, as far as brokers say; None: unknown."""
+        if moves and self._is_dark:
+            return None
+        there = self._seen[-1].into if self._seen else {}
+        return self._rate(lambda copied: sum(copied.into.get(one, 0) for one in there), moves=moves)
+
+    def _rate(self, bytes_of: Callable[[_Copied], int], *, moves: bool) -> int | None:
+        if not moves:
+            return 0
+        seconds = self._seen[-1].at - self._seen[0].at if self._seen else 0.0
+        if seconds <= 0:
+            return None
+        return max(0, int((bytes_of(self._seen[-1]) - bytes_of(self._seen[0])) / seconds))
+
+
+LATE = 2
+"""Samples that do not count after one that a broker was late for: their distance in time is unknown."""
+
+
+class ObservedThroughput:
+    """`fastest`: in bytes/s, 0 before the first observation."""
+
+    def __init__(self) -> None:
+        self.fastest = 0
+        self._sampled_at: float | None = None
+        self._received: dict[int, int] = {}
+        self._busy: set[int] = set()
+        self._late: dict[int, int] = {}
+
+    def grown(
+        self, brokers: Sequence[int], before: Sequence[int | None], after: Sequence[int | None], total: int
+    ) -> None:
+        """Bytes of one move on its adding brokers at the last sample and now; None: unknown. `total`: the full size."""
+        for broker, had, has in zip(brokers, before, after, strict=True):
+            if had is not None and has is not None and had <= has:
+                self._received[broker] = self._received.get(broker, 0) + has - had
+                if has < total:
+                    self._busy.add(broker)
+
+    def sampled(self, now: float, cluster: Cluster, silent: Collection[int]) -> None:
+        """The sample at `now` (seconds) is complete. `silent` brokers did not answer in time."""
+        seconds = 0.0 if self._sampled_at is None else now - self._sampled_at
+        default = cluster.default_configs
+        for broker in self._busy if seconds > 0 else ():
+            configs = cluster.broker_configs.get(str(broker), {})
+            if broker not in self._late and rate_of(FOLLOWER_RATE, configs, default) is None:
+                self.fastest = max(self.fastest, int(self._received[broker] / seconds))
+        self._sampled_at = now
+        self._received, self._busy = {}, set()
+        self._late = {broker: left - 1 for broker, left in self._late.items() if left > 1}
+        self._late |= dict.fromkeys(silent, LATE)

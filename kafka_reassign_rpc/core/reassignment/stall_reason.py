@@ -1,6 +1,7 @@
 """Why a move is stalled. Each reason has a condition without which it explains nothing. `StallReason.found` reports the
 first of these that holds:
 
+not begun            it is decided, and a KRaft cluster does not have it
 added and removed    a replica is both: KRaft 4.3 and 4.4 never end such a move
 dead                 an adding broker is not there
 cordoned             all log dirs of an adding broker are cordoned, and it has no replica yet (Kafka 4.3)
@@ -23,11 +24,11 @@ A move that only waits for other moves, which use up its throttle, has no reason
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.reassignment.arrivals import Arrivals
+from kafka_reassign_rpc.core.reassignment.move_progress import Arrivals
 from kafka_reassign_rpc.core.reassignment.remaining_time import AT_QUOTA, Samples, arrived_between
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new, why_failed
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 from kafka_reassign_rpc.support.counted import agreeing
@@ -120,6 +121,7 @@ class StallReason:
     def found(self) -> str | None:
         """None: it only waits for its turn."""
         why = _first(
+            self._not_begun,
             self._added_and_removed,
             self._dead,
             self._cordoned,
@@ -154,6 +156,7 @@ class StallReason:
     def seen_at_once(self) -> str | None:
         """The first reason that needs no time to show."""
         return _first(
+            self._not_begun,
             self._added_and_removed,
             self._dead,
             self._cordoned,
@@ -162,6 +165,12 @@ class StallReason:
             self._no_answer,
             self._sick_unchanged,
         )
+
+    def _not_begun(self) -> str | None:
+        move = self._partition.move
+        if move is None or move.phase is not Phase.START:
+            return None
+        return f"not begun: {self._cluster.soft.takes_nothing or 'the cluster has not taken it yet'}"
 
     def _added_and_removed(self) -> str | None:
         both = [broker for broker in self._partition.adding if broker in self._partition.removing]

@@ -1,7 +1,6 @@
 """A round: the controller decides on its view of the cluster.
 
 round_view.py          the cluster with the changes of the round on top: input and output of every decision
-read_partition.py      a partition as its znodes show it
-durable_assignment.py  a partition's entry in the topic znode
+stored_partition.py    a partition as its znodes show it, and its entry in the topic znode
 changed_by_others.py   topics and partitions whose znodes others remove, put back or edit
 """

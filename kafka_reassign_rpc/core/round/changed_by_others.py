@@ -10,6 +10,7 @@ empty
 replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
                                                 move, with the replicas in the znode as its target
 no replicas                                     keeps the former ones
+the id of a topic is gone                       writes it back
 
 Stock Kafka ignores changed replicas until the next controller, which takes what it finds
 (KafkaController.processPartitionModifications, processTopicChange).
@@ -47,6 +48,11 @@ def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
         for index, value in known.partitions.items()
         if index not in found or (found[index] != value and _is_changed(value, found[index]))
     }
+
+
+def has_lost_id(known: Topic, read: Topic) -> bool:
+    """Whether the topic's znode was written by a tool from before 2.8, which leaves the id out (KAFKA-14190)."""
+    return known.id is not None and read.id is None
 
 
 def _is_changed(known: Partition, read: Partition) -> bool:
@@ -161,6 +167,8 @@ def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition 
     if not kept:
         return partition
     new = tuple([replica for replica in target if replica not in isr and replica not in before])
-    value = replace(partition, replicas=partition.replicas + kept, adding=new, removing=partition.removing + kept)
+    # Who takes replicas out of a move may leave them among those that it removes.
+    removing = without(partition.removing, kept) + kept
+    value = replace(partition, replicas=partition.replicas + kept, adding=new, removing=removing)
     move = partition.move or MoveRecord(MoveTerms(target, reason=EDITED), value.origin)
     return replace(value, move=move)

@@ -15,6 +15,7 @@ PAUSED = "self.healing.paused"
 MAX_BROKERS = "self.healing.max.failed.brokers"
 MAX_PERCENTAGE = "self.healing.max.failed.percentage"
 THROTTLE = "self.healing.throttle"
+CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 APPROVAL = "self.healing.approval"
 
 NO_APPROVAL, APPROVAL_REQUIRED = APPROVALS = ("none", "required")
@@ -135,7 +136,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     cancel_on_return: Annotated[
         bool,
         ServerSetting(
-            "self.healing.cancel.on.return",
+            CANCEL_ON_RETURN,
             BOOLEAN,
             "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the"
             " repair that still wait never start then.",

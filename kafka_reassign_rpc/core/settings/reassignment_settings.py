@@ -8,7 +8,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.settings.setting_kinds import BOOLEAN, BROKERS, Kind, ServerSetting, long, whole
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS, refusal
+from kafka_reassign_rpc.core.settings.windows import WINDOWS, refusal
 
 ENABLED = "partition.reassignments.enabled"
 REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, is_of_healing, with_values
-from kafka_reassign_rpc.core.windows.grammar import Terms
+from kafka_reassign_rpc.core.settings.windows import Terms
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.support.typed_commands import command
 

@@ -1,19 +1,16 @@
 """The values that all decisions read.
 
-cluster.py                      `Cluster`
+cluster.py                      `Cluster`, and `SoftState`, which no store holds
 topic.py                        `Topic`, the text of its id, and `Twin`: a topic whose id is that of another one
 partition.py                    `MoveTerms`, `Partition`, and the `MoveRecord` of its move in flight
-broker.py                       `Broker`, the `Endpoint`s where it is reached, and what is recorded of lost log dirs
-config_entities.py              kinds of entities with dynamic configs
-soft_state.py                   `SoftState`, which no store holds
-kraft_facts.py                  what a cluster in KRaft mode reports of its brokers besides its metadata
+broker.py                       `Broker`, the `Endpoint`s where it is reached, and what is recorded of lost log dirs;
+                                what a cluster in KRaft mode reports of its brokers besides its metadata
 former_partitions.py            partitions that others have taken out of the store, as they were last known; how many
                                 (MOST)
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves, whether they may start (held, unapproved), and the znodes
-                                that store them
+                                that store them; entries of `/admin/reassign_partitions`
 waiting_lines.py                what the moves of the queue wait for
-reassign_partitions_entries.py  entries of `/admin/reassign_partitions`
 throttle_leases.py              throttle leases, by topic and broker
 """

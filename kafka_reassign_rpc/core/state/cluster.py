@@ -1,5 +1,6 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries. Only `core.writers` changes it, so
-List and Metadata show only durable state, even during a large commit.
+List and Metadata show only durable state, even during a large commit. With it, what a controller knows and no store
+holds (`Cluster.soft`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -7,18 +8,62 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.settings.settings_in_force import derived
-from kafka_reassign_rpc.core.state.broker import Broker, FailedLogDirs
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.settings_in_force import NOTHING_SET, SettingsInForce, WindowNow, derived
+from kafka_reassign_rpc.core.state.broker import NOTHING_TOLD, Broker, FailedLogDirs, KRaftFacts
+from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.queue_entries import Queue
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, Queue
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
 from kafka_reassign_rpc.core.state.topic import Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import Place
+
+
+class SoftState(msgspec.Struct):
+    """A new controller begins without it; `core.writers.reload` decides what outlives a reload.
+
+    shutting_down     brokers in controlled shutdown: registered, but no longer live
+    unheard           registered brokers that have not answered for all their replicas yet: log dirs may have failed
+    gone              brokers with lost replicas that no move takes away from them, as last counted: some may be back.
+                      The brake of self-healing depends on them
+    sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
+    broker_settings   see `core.settings.broker_settings`
+    started_with      the settings of this server itself
+    in_force          which settings hold: `Cluster.derive_settings` renews it, whenever one of their sources is read
+    former            partitions that others have taken out of the store or changed there
+    cancelled         the id of the last `cancel_all` that the controller carried out, or None
+    window            what windows meant when that was judged last, None if there were none
+    reported          what events have reported about the queue: dead brokers that moves wait for, and `ENABLED`
+    migrating         brokers that say they were restarted for the migration to KRaft
+    kraft             what `watch` has heard of brokers in KRaft mode
+    takes_nothing     why a cluster in KRaft mode takes no change of a move from this server; "": it does
+    unseen            topics of a KRaft cluster that no broker shows for now: they are as they were known last, and
+                      nothing is concluded of them
+
+    Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
+    (`BatchZnode.waiting`, `.lacks_room`, `.stripped`).
+    """
+
+    shutting_down: set[int] = set()
+    unheard: set[int] = set()
+    gone: frozenset[int] = frozenset()
+    sizes: dict[TopicPartition, int] = {}
+    broker_settings: BrokerSettings = AT_FIRST
+    started_with: ReassignmentSettings = DEFAULT_SETTINGS
+    in_force: SettingsInForce = NOTHING_SET
+    former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
+    cancelled: int | None = None
+    window: WindowNow | None = None
+    reported: set[Place] = set()
+    migrating: frozenset[int] = frozenset()
+    kraft: KRaftFacts = NOTHING_TOLD
+    takes_nothing: str = ""
+    unseen: frozenset[str] = frozenset()
 
 
 class Cluster(msgspec.Struct):
@@ -42,7 +87,7 @@ class Cluster(msgspec.Struct):
     No topic of such a name is created until the controller has removed the mark.
     """
     waiting_marks: frozenset[str] = frozenset()
-    """Topics with a mark in `/admin/delete_topics` that waits (`core.topics.deletion_marks`)."""
+    """Topics with a mark in `/admin/delete_topics` that waits (`core.topics.topic_deletion`)."""
     unreadable_configs: frozenset[tuple[str, str]] = frozenset()
     """Kinds ("topics", "brokers") and names of dynamic configs whose znode is unreadable: they count as none."""
     topic_configs: dict[str, Mapping[str, str]] = {}
@@ -76,7 +121,7 @@ class Cluster(msgspec.Struct):
     batch: BatchZnode | None = None
     """`/admin/reassign_partitions` (`core.znode_routes.reassign_partitions`)."""
     requests: frozenset[str] = frozenset()
-    """Names of the undecided request znodes (`core.znode_routes.reassignment_requests`)."""
+    """Names of the undecided request znodes (`core.znode_routes.reassign_partitions`)."""
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, until the controller has carried it out."""
     queue: Queue = msgspec.field(default_factory=Queue)

@@ -23,6 +23,10 @@ class _FormerTopic(NamedTuple):
     id: UUID | None
     partitions: dict[int, Partition]
 
+    def may_be(self, topic: Topic) -> bool:
+        """One without an id counts as the same."""
+        return topic.id in (None, self.id)
+
 
 def readable_again(known: Topic, now: Topic) -> Collection[int]:
     """Partitions whose state could not be read before."""
@@ -41,9 +45,10 @@ class FormerPartitions:
         self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
-        """A value that is kept already stays, since nothing was decided. `is_reported`: the loss was reported."""
+        """A value or an id that is kept already stays, since nothing was decided. `is_reported`: the loss was
+        reported."""
         kept = self._topics.get(topic.name)
-        if kept is None or kept.id != topic.id:
+        if kept is None or not kept.may_be(topic):
             self._give_up(topic.name)
             kept = self._topics[topic.name] = _FormerTopic(topic.id, {})
         before = len(kept.partitions)
@@ -56,9 +61,9 @@ class FormerPartitions:
             self._give_up(next(iter(self._topics)))
 
     def of(self, topic: Topic) -> Mapping[int, Partition]:
-        """The former partitions of this very topic. One restored without an id counts as the same."""
+        """The former partitions of this very topic."""
         kept = self._topics.get(topic.name)
-        return kept.partitions if kept is not None and topic.id in (None, kept.id) else {}
+        return kept.partitions if kept is not None and kept.may_be(topic) else {}
 
     def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
         """Partitions that this term has not known come with restored states: brokers may know newer ones."""
@@ -110,9 +115,9 @@ class FormerPartitions:
         ones.
         """
         for name in self._unreported:
-            now = topics.get(name)
-            present = {} if now is None or now.id != self._topics[name].id else now.partitions
-            gone = len(self._topics[name].partitions.keys() - present.keys())
+            now, kept = topics.get(name), self._topics[name]
+            present = now.partitions if now is not None and kept.may_be(now) else {}
+            gone = len(kept.partitions.keys() - present.keys())
             if gone:
                 yield name, gone
 
@@ -125,12 +130,12 @@ class FormerPartitions:
         self._room = MOST_APPEARED
         for name, kept in list(self._topics.items()):
             now = topics.get(name)
-            if now is None or now.id != kept.id:
-                continue
-            for index in (kept.partitions.keys() & now.partitions.keys()) - now.unreadable.keys():
-                del kept.partitions[index]
-                self._count -= 1
-            if not kept.partitions:
+            if now is not None and now.id == kept.id:
+                for index in (kept.partitions.keys() & now.partitions.keys()) - now.unreadable.keys():
+                    del kept.partitions[index]
+                    self._count -= 1
+            lacks_id = now is not None and now.id is None and kept.id is not None
+            if not kept.partitions and not lacks_id:
                 del self._topics[name]
 
     def _give_up(self, name: str) -> None:

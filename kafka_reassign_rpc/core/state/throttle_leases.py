@@ -63,7 +63,7 @@ class Leases:
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
         self.common = NO_RATE
-        """The rate of the window that holds (`core.windows`); NO_RATE: it has none."""
+        """The rate of the window that holds (`core.queue.window_now`); NO_RATE: it has none."""
 
     @property
     def brokers(self) -> Iterable[int]:

@@ -1,18 +1,16 @@
 """The status document: what a controller knows of its moves, as every screen shows it.
 
 documents         the types of the document, of moves, partitions and events: a new number on a screen begins here
-broker_documents  the types of answers about brokers
+broker_documents  the types of answers about brokers, and about the controller besides the document: when it was
+                  elected, brokers with a lease or in controlled shutdown
 views             what it is made from: the cluster, the progress of its moves, who controls it
-summary           who controls the cluster, sums, caps, self-healing
-notes             the fields that every screen shows by their declaration alone
-work              all the work: what has ended, is in flight and waits; when it is done
-last_status       what was known last, while the present is not known
+summary           who controls the cluster, sums, caps, self-healing; what was known last, while the present is not;
+                  the fields that every screen shows by their declaration alone; all the work: what has ended, is in
+                  flight and waits; when it is done
 problems          what an operator must look at: the text of each problem
-moves             each move
-waiting           why a waiting move waits: the text of each reason
+moves             each move; why a waiting one waits: the text of each reason
 brokers           each broker
 departures        whether brokers may go
-controller_state  besides the document: when the controller was elected, brokers with a lease or in controlled shutdown
 partitions        any partition, whether it moves or not; how many a search finds (MOST_FOUND)
 partition_health  how many partitions lack in-sync replicas or a leader
 own_certificates  who would take a server's certificates, when they end, and how early that is a warning

@@ -1,13 +1,17 @@
-"""What the API answers about brokers: what they hold and copy, and whether they may go.
+"""What the API answers about brokers: what they hold and copy, and whether they may go; and what the controller says of
+itself.
 
 `null` is what the server does not know, as in `documents`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 
+from kafka_reassign_rpc.core.config_values import MOST_BROKERS
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.status.documents import about
 
 
@@ -146,3 +150,32 @@ class Departure(msgspec.Struct, frozen=True):
     why_not: Annotated[Sequence[str], about("what speaks against it")]
     meanwhile: Annotated[Sequence[str], about("what to know although they may go")]
     departure: Losses
+
+
+class BrokerState(msgspec.Struct, frozen=True):
+    """`leased_rate`: bytes/s of throttle leases, None without one."""
+
+    leased_rate: int | None = None
+    is_shutting_down: bool = False
+
+
+class ControllerState(msgspec.Struct, frozen=True):
+    """What the controller answers about itself and about brokers, besides moves.
+
+    version   that of the controller's software
+    since     when it was elected, ms since 1970
+    brokers   those with a throttle lease or in controlled shutdown
+    """
+
+    version: str
+    epoch: int
+    since: int
+    brokers: Mapping[int, BrokerState]
+
+
+def broker_states(cluster: Cluster) -> dict[int, BrokerState]:
+    leases, shutting_down = cluster.leases, cluster.soft.shutting_down
+    return {
+        broker: BrokerState(None if (rate := leases.rate(broker)) == NO_RATE else rate, broker in shutting_down)
+        for broker in sorted({*leases.brokers, *shutting_down})[:MOST_BROKERS]
+    }

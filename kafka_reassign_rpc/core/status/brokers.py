@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.config_values import MOST_BROKERS
-from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
+from kafka_reassign_rpc.core.reassignment.remaining_time import CopyRates
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import error_name
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle

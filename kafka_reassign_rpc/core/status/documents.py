@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from kafka_reassign_rpc.core.reassignment import figure_history
+from kafka_reassign_rpc.core.reassignment import move_sums
 
 VERSION = 1
 """Of the API: fields may be added under it, and none changes its meaning or goes."""
@@ -434,7 +434,7 @@ class Events(msgspec.Struct, frozen=True):
     missing: Annotated[Sequence[SilentServer], about("servers whose events could not be read")]
 
 
-Point = figure_history.Point
+Point = move_sums.Point
 """The history keeps these as they are."""
 
 

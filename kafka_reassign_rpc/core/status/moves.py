@@ -1,4 +1,5 @@
-"""`/api/v1/moves`: moves in flight and waiting, filtered, sorted, page by page.
+"""`/api/v1/moves`: moves in flight and waiting, filtered, sorted, page by page; why a waiting one waits, and its place
+in the queue.
 
 `select_moves` walks over all moves, in slices, for the order and the sums. `page_of` reads the moves of one page as
 they are now: so pages are cheap and fresh, and the walk is as rare as its cost demands.
@@ -10,25 +11,121 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import Sums
 from kafka_reassign_rpc.core.reassignment.waiting_moves import (
     added_by,
     bytes_to_copy,
+    held_text,
     origin_of,
+    since_text,
     waiting_move,
     waiting_moves,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import RPC, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import asked_by
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, REPAIRS, WINDOW, WaitingLine
 from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, known, share
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.status.waiting import WaitingReasons, dead_broker
-from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
-from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.slices import emptied, sorted_in_slices
+
+ITS_TURN = "its turn"
+
+
+class WaitingReasons:
+    """Reads the queue once, for the moves of one page."""
+
+    def __init__(self, term: TermView, names: Collection[TopicPartition]) -> None:
+        self._term = term
+        queue = term.cluster.queue
+        places = ((name, queue.place(*name)) for name in names)
+        self._serials = {name: place.serial for name, place in places if place is not None}
+        wanted = set(self._serials.values())
+        self._ranks = dict(_ranks(queue.names, wanted))
+        self._lines: dict[int, WaitingLine] = {}
+        for cap, lines in queue.waiting.blocked.items() if wanted else ():
+            for place, line in lines.items():
+                self._lines.update(dict.fromkeys(wanted.intersection(line), (place, cap)))
+        self._rules = term.cluster.soft.in_force
+        self._caps = braked_caps(term.cluster, term.cluster.soft.gone)
+
+    def place(self, name: TopicPartition) -> int | None:
+        """From 1; None outside of the queue."""
+        serial = self._serials.get(name)
+        return None if serial is None else self._ranks.get(serial)
+
+    def waits_for(self, name: TopicPartition, partition: Partition, move: WaitingMove) -> str:
+        if move.held is not None:
+            approval = " (and then for approval)" if move.unapproved is not None else ""
+            return f"its release{approval}: held {held_text(move.held)}"
+        if (disabled := restrictions.why_disabled(self._term.cluster)) is not None:
+            return f"reassignments to be enabled: {disabled}"
+        healing = self._term.healing
+        if move.terms.route == HEAL and healing is not None:
+            if healing.paused:
+                return "self-healing to be resumed"
+            if healing.held_back is not None:
+                return f"self-healing, which is held back: {healing.held_back}"
+        if move.unapproved is not None:
+            return f"approval{since_text(move.unapproved)}"
+        if name.topic in self._term.cluster.soft.unseen:
+            return "a broker to show its topic"
+        dead = [
+            broker for broker in move.terms.target if broker not in partition.replicas and not self._is_live(broker)
+        ]
+        if dead:
+            return dead_broker(dead[0])
+        line = self._lines.get(self._serials.get(name, -1))
+        if line is not None and (text := self._of_line(line)) is not None:
+            return text
+        if partition.is_moving:
+            return "the end of the move of its partition that is in flight"
+        caps, moving = self._caps, sum(map(len, self._term.cluster.moving.values()))
+        if 0 <= caps.per_cluster <= moving:
+            return f"room in the cluster: at most {counted(caps.per_cluster, 'move')} in flight"
+        if caps.bytes_in_flight >= 0 and moving:
+            return f"room in the cluster: at most {caps.bytes_in_flight} bytes in flight"
+        return ITS_TURN
+
+    def _is_live(self, broker: int) -> bool:
+        return self._term.cluster.is_live(broker)
+
+    def _of_line(self, line: WaitingLine) -> str | None:
+        place, own = line
+        broker, cap = place.broker, own if own != NO_CAP else self._caps.per_broker
+        if place == WINDOW and self._rules.window is not None:
+            return f"a window: {self._rules.window.meaning}"
+        if place == REPAIRS:
+            return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
+        if broker is None:
+            return None
+        if not self._is_live(broker):
+            return dead_broker(broker)
+        if cap < 0:
+            return f"broker {broker} to report sizes"
+        return f"room on broker {broker}: at most {counted(cap, 'move')} in flight there"
+
+
+def dead_broker(broker: int) -> str:
+    return f"broker {broker}, which is dead"
+
+
+def _ranks(serials: Collection[int], wanted: set[int]) -> Iterator[tuple[int, int]]:
+    """The places of the `wanted` moves among all `serials`, which are in order."""
+    left = len(wanted)
+    for rank, serial in enumerate(serials, 1):
+        if not left:
+            return
+        if serial in wanted:
+            left -= 1
+            yield serial, rank
+
 
 AT_ONCE = 500
 """Moves for which the queue is read once."""
@@ -213,8 +310,8 @@ def moves_in_flight(term: TermView, wanted: Mapping[str, Collection[int]] | None
     """
     waiting = []
     for name in _names(term.cluster, wanted):
-        partition = term.cluster.get(*name)
-        if partition is None or not partition.is_moving:
+        partition = None if name is None else term.cluster.get(*name)
+        if name is None or partition is None or not partition.is_moving:
             yield None
             continue
         yield _moving_document(term, name, partition)
@@ -229,8 +326,9 @@ def moves_in_flight(term: TermView, wanted: Mapping[str, Collection[int]] | None
             yield None if partition is None or move is None else _waiting_document(term, name, partition, move, reasons)
 
 
-def _names(cluster: Cluster, wanted: Mapping[str, Collection[int]] | None) -> Iterator[TopicPartition]:
+def _names(cluster: Cluster, wanted: Mapping[str, Collection[int]] | None) -> Iterator[TopicPartition | None]:
     for topic in list(cluster.moving if wanted is None else wanted):
+        yield None  # a topic may have no partitions
         for index in list(cluster.moving.get(topic, ()) if wanted is None else dict.fromkeys(wanted[topic])):
             yield TopicPartition(topic, index)
 

@@ -1,6 +1,6 @@
 """Kafka's UnderReplicatedPartitions and OfflinePartitionsCount, cluster-wide."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -42,11 +42,10 @@ class PartitionHealth:
             yield
             if topic.deleting:
                 continue
-            known = self._counted.get(topic.name)
-            if known is None or known[0] != topic.revision:
-                yield
-                found, are_new = _count(topic, cluster)
-                known = None if are_new else topic.revision, found
+            known, revision = self._counted.get(topic.name), topic.revision
+            if known is None or known[0] != revision:
+                found, are_new = yield from _count(topic, cluster)
+                known = None if are_new else revision, found
             counted[topic.name] = known
             under_replicated += known[1].under_replicated
             offline += known[1].offline
@@ -65,13 +64,14 @@ def _is_new(partition: Partition) -> bool:
     return not is_known and not partition.isr and partition.leader == NO_LEADER
 
 
-def _count(topic: Topic, cluster: Cluster) -> tuple[UnhealthyPartitions, bool]:
+def _count(topic: Topic, cluster: Cluster) -> Generator[None, None, tuple[UnhealthyPartitions, bool]]:
     """Also returns whether there are new partitions. One with a live replica is about to get a leader: it is not
-    offline.
+    offline. Yields before each partition.
     """
     under_replicated = offline = 0
     are_new = False
-    for partition in topic.partitions.values():
+    for partition in list(topic.partitions.values()):
+        yield
         if _is_new(partition):
             are_new = True
             offline += not any(broker in cluster.brokers for broker in partition.replicas)

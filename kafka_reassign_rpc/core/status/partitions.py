@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.status.documents import Partitions, PartitionStatus
 from kafka_reassign_rpc.core.status.moves import MOST_REPLICAS
 from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
+from kafka_reassign_rpc.support.slices import sorted_in_slices
 
 MOST_FOUND = 5_000
 """Partitions that can be paged through. A search that finds more of them counts the rest."""

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
-from kafka_reassign_rpc.core.throttling.removed_throttles import Removed, sets_again
+from kafka_reassign_rpc.core.throttling.leased_configs import Removed, sets_again
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.cluster_name import of_cluster
@@ -53,6 +53,14 @@ def reason_of(view: ServerView, *, full: bool) -> str:
     return UNSEEN_CLUSTER if view.reason and view.server is None and not full else view.reason
 
 
+def disabled_text(rules: TermView | None, *, full: bool) -> str | None:
+    """What a cluster says that takes nothing may have names and addresses."""
+    if rules is None:
+        return None
+    why = restrictions.why_disabled(rules.cluster)
+    return restrictions.TAKES_NOTHING if not full and restrictions.is_only_refused(rules.cluster) else why
+
+
 def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int | None]:
     """Brokers that are not registered, and that hold replicas or that moves name: when a controller first missed each;
     None: unknown.
@@ -86,8 +94,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if totals.stalled:
         why = f": {_reasons(term)}" if full and term.progress.sums.stalls else ""
         yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
-    disabled = None if view.rules is None else view.rules.cluster.soft.in_force.disabled_by
-    if disabled is not None:
+    if (disabled := disabled_text(view.rules, full=full)) is not None:
         # A znode is its own reason: it does not say who has made it.
         who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None
         text = f"Reassignments are disabled{_by(who)}: {disabled}. Moves in flight go on"

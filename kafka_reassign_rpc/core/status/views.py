@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.broker import Broker, LostQuorum
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
-from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
+from kafka_reassign_rpc.core.throttling.leased_configs import Removed
 
 
 def _asks_no_broker() -> None:

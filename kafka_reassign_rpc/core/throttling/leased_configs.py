@@ -11,11 +11,14 @@ While leases exist, somebody else may change the configs:
 
 adds entries                      they stay
 removes entries of ours           they are put back once: the moves still need them. Removed again, they are left
-sets another rate                 it stays until the leases on the broker change, and again after them
+sets another rate                 it stays until the leases on the broker change, and again after them; what was put
+                                  back before is not put back once more when that rate goes
 removes the rate                  it is put back once while leases exist, and not after them. Removed again, it is left
 
 What is left stays away until it is asked for again: by a request for the rate, or by a new lease there. A rate comes
 back too when the leases on the broker change.
+
+Throttles of leases that somebody else has removed again, and that are left so (`leased_configs`).
 """
 
 from collections.abc import Collection, Mapping
@@ -34,6 +37,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     names_all,
     rate_of,
 )
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES
+from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.typed_commands import command
 
 
 class ListMemory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -137,7 +143,7 @@ def _list_after(
     """Changes `configs`; returns what to remember."""
     current = configs.get(name)
     if current is not None and names_all(current):
-        return None
+        return memory if memory is not None and wanted and (memory.again or memory.left) else None
     if memory is None and not wanted:
         return None
     theirs = _theirs(current, memory)
@@ -236,7 +242,7 @@ def _rate_after(
         if current == memory.set:
             before = memory.before
         elif current is not None and is_same_lease:
-            return None if lease == NO_RATE else RateMemory(current, current, lease, lifts)
+            return None if lease == NO_RATE else RateMemory(current, current, lease, lifts, again)
     elif lease == NO_RATE:
         return None
     if lease == NO_RATE:
@@ -284,3 +290,48 @@ def brokers_named(configs: Configs) -> set[str] | None:
                 return None
             found.add(entry.partition(":")[2])
     return found
+
+
+NAMED = 5
+"""Entries of a list that a text names."""
+
+
+class Removed(NamedTuple):
+    """`topic`: None for a broker's; `rate`: bytes/s of its leases."""
+
+    topic: str | None
+    broker: int | None
+    what: str
+    rate: int
+
+    def __str__(self) -> str:
+        return f"topic {self.topic} ({self.what})" if self.topic is not None else f"broker {self.broker} ({self.what})"
+
+
+def sets_again(rate: int, topic: str | None = None) -> str:
+    """The command; "" where no rate is known: one of 0 would end the leases."""
+    if rate <= 0:
+        return ""
+    return command("kafka-reassign throttle", f"{rate}B", *(() if topic is None else ("--topics", topic)))
+
+
+def removed_of_topic(topic: str, memory: TopicMemory, rate: int) -> Removed | None:
+    left = {name: one.left for name, one in lists_of(memory) if one is not None and one.left}
+    return Removed(topic, None, named(left), rate) if left else None
+
+
+def removed_of_broker(broker: int, memory: BrokerMemory) -> Removed | None:
+    sides = (LEADER_RATE, memory.leader), (FOLLOWER_RATE, memory.follower)
+    left = {name: one.lease for name, one in sides if one is not None and one.left}
+    if not left:
+        return None
+    return Removed(None, broker, ", ".join(SIDES[name] for name in left), min(left.values()))
+
+
+def lists_of(memory: TopicMemory) -> tuple[tuple[str, ListMemory | None], ...]:
+    return (LEADER_REPLICAS, memory.leader), (FOLLOWER_REPLICAS, memory.follower)
+
+
+def named(lists: dict[str, str]) -> str:
+    texts = {name: list(entries_of(text)) for name, text in lists.items()}
+    return ", ".join(f"{name}={first_of(some, NAMED, between=',')}" for name, some in texts.items() if some)

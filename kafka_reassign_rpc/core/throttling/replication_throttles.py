@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.config_values import DEFAULT, INT32
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"

@@ -1,29 +1,125 @@
-"""Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
+"""Replicas on servers, which are no brokers, replicas that are missing because no broker was free for them, and new
+replicas on cordoned brokers.
 
 A stock broker that creates a topic takes this server for a broker: it chooses from all nodes of the last UpdateMetadata
 (ZkMetadataCache.getAliveBrokers), and finds its controller among the same nodes (MetadataCacheControllerNodeProvider).
 It cannot tell the two apart, so that cannot be prevented. (One that migrates to KRaft asks the controller instead.) So
-another broker replaces the id of this or a former server in the
-topic znode, unless the replica may be a real broker's (`own_replicas`).
+another broker replaces the id of this or a former server in the topic znode, unless the replica may be a real broker's.
 
 If no broker is free, the topic znode counts the replica as missing (field `missing_replicas`), and the next free broker
 gets it: when a broker registers, or at a controller failover. A client that moves the partition decides its replication
 factor: after the move nothing is missing.
+
+A stock broker that creates a topic, and a tool that adds partitions in ZooKeeper, know no cordon, either. A partition
+that never had a state has no log anywhere, so the server changes its assignment before it writes the first state:
+nothing is copied, and the cordoned broker never hears of it. This corrects only topics without any earlier state that
+were written after the cordon: a partition that merely lost its state may have a log. A replica for which no open broker
+is left stays.
+
+A real broker with the id of a server may be down, with the only log that has all acknowledged records. ZooKeeper does
+not name the brokers of the past, so a replica counts as a broker's unless it cannot have records:
+
+no state, or the first one without a leader     no replica has ever led the partition: no records
+the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
+others are in sync, the id is not               records that count are on the others. At its start a server checks
+                                                more: see `held_by_brokers`
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
+from kafka_reassign_rpc.core.config_values import parse_brokers
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.topics.own_replicas import is_of_broker
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+
+def never_led(partition: Partition) -> bool:
+    """Whether the partition provably never had a leader, and so no records.
+
+    It has no state, or the one that this server writes if no replica is live. A stock controller creates no state
+    without a leader, and a restored state whose partition lost its leader has a higher leader epoch.
+    """
+    if partition.partition_epoch < 0:
+        return True
+    return partition.partition_epoch == 0 and partition.leader == NO_LEADER and partition.leader_epoch == 0
+
+
+def is_in_use(partition: Partition, own_id: int) -> bool:
+    """Whether a broker with this id leads or is in sync, or no replica is in sync."""
+    return not never_led(partition) and (not partition.isr or own_id in (partition.leader, *partition.isr))
+
+
+def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
+    """Then only that broker may decide about the replica."""
+    return own_id in cluster.brokers or is_in_use(partition, own_id)
+
+
+def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
+    """Refuses replicas on a server's id, for which no broker ever comes, except what `partition` already has on a
+    broker that is down.
+    """
+    ids = sorted(
+        {
+            replica
+            for replica in replicas
+            if cluster.is_server(replica)
+            and (
+                partition is None or replica not in partition.replicas or not is_of_broker(cluster, partition, replica)
+            )
+        }
+    )
+    if not ids:
+        return None
+    return InvalidReplicaAssignment(
+        f"No broker can have the id {' or '.join(map(str, ids))}: a reassignment server has taken it"
+        f" (/admin/reassignment_server_ids/{ids[0]}), and servers hold no replicas."
+    )
+
+
+def held_by_brokers(topics: Iterable[Topic], own_id: int, *, is_ours: bool) -> Iterator[TopicPartition]:
+    """The partitions of which a broker with this id holds a replica, or may hold one.
+
+    is_ours   a server took the id when no broker held replicas under it; else a replica out of sync may also belong to
+              a broker that is down
+    """
+    for topic in topics:
+        for index, partition in topic.partitions.items():
+            if own_id not in (*partition.replicas, *partition.pending_deletion):
+                continue
+            if index in topic.unreadable or (is_in_use(partition, own_id) if is_ours else not never_led(partition)):
+                yield TopicPartition(topic.name, index)
+
+
+def corrected(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> Partition:
+    """Returns the same object if nothing changes."""
+    cluster, value = view.cluster, partition
+    if partition.partition_epoch >= 0 or partition.is_moving or topic in view.too_large:
+        return partition
+    closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
+    is_new = cluster.topics[topic].stateless_since > cluster.settings_changed
+    wrong = [broker for broker in partition.replicas if broker in closed] if is_new else []
+    for broker in wrong:
+        rest = replace(value, replicas=without(value.replicas, (broker,)))
+        other = free_broker(cluster, rest, own_id, index)
+        if other is None:
+            break
+        value = replace(value, replicas=tuple([other if one == broker else one for one in value.replicas]))
+    if value is not partition:
+        placed = ", ".join(map(str, partition.replicas))
+        reason = f"somebody else has placed it on {placed}: no new replica lands on a cordoned broker"
+        view.report(Event(catalogue.CORDON_CORRECTED, topic, index, reason=reason, replicas=value.replicas))
+    return value
 
 
 def replace_missing(view: RoundView, topic: str, index: int, own_id: int) -> list[PartitionChange]:

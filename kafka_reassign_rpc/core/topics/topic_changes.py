@@ -1,5 +1,8 @@
 """Creation and growth of topics, with the checks, their order and their texts of ZooKeeper mode
 (ZkAdminManager, AdminZkClient, Topic). Raises the `KafkaError` that answers the topic.
+
+Also which changes of topics ZooKeeper holds after a commit whose answer was lost. The commands decide again, and would
+take their own work for that of others: the topic's id shows whose it is.
 """
 
 import re
@@ -22,9 +25,29 @@ from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView,
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
-from kafka_reassign_rpc.core.topics import own_replicas
+from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 from kafka_reassign_rpc.support.counted import counted
+
+
+def is_created(cluster: Cluster, made: TopicCreated) -> bool:
+    """The topic may be in deletion already."""
+    topic = cluster.topics.get(made.name)
+    return topic is not None and topic.id == made.id
+
+
+def has_added(cluster: Cluster, topic_id: UUID | None, made: PartitionsAdded) -> bool:
+    topic = cluster.topics.get(made.name)
+    if topic is None or topic.id != topic_id:
+        return False
+    found = topic.partitions
+    return all(index in found and found[index].replicas == value.replicas for index, value in made.partitions.items())
+
+
+def is_in_deletion(cluster: Cluster, topic_id: UUID | None, name: str) -> bool:
+    topic = cluster.topics.get(name)
+    return topic is not None and topic.id == topic_id and topic.deleting
+
 
 BROKER_DEFAULT = -1
 """The request leaves a count to num.partitions or default.replication.factor."""
@@ -155,7 +178,7 @@ def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) 
             raise InvalidReplicaAssignment(
                 f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
             )
-        error = own_replicas.refusal(cluster, replicas)
+        error = missing_replicas.refusal(cluster, replicas)
         if error is not None:
             raise error
         yield
@@ -222,7 +245,7 @@ def _requested_replicas(
     cluster: Cluster, existing: int, count: int, assignments: Sequence[Sequence[int]], replication_factor: int
 ) -> dict[int, tuple[int, ...]]:
     named = {replica for replicas in assignments for replica in replicas}
-    error = own_replicas.refusal(cluster, named)
+    error = missing_replicas.refusal(cluster, named)
     if error is not None:
         raise error
     unknown = sorted(named - set(cluster.brokers))

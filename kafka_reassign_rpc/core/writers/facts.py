@@ -6,28 +6,58 @@ all else that is read                 is left out if it was read before the clus
 what brokers report                   is about one registration of the broker, or the latest answer counts
 """
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, INT32, TOPICS
 from kafka_reassign_rpc.core.queue.window_now import judge
 from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
-from kafka_reassign_rpc.core.state.queue_entries import QueuePart
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, QueuePart
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.support.bounded_text import whole_number
+
+
+class ZnodeProblem(NamedTuple):
+    """A problem of the batch or of a part of a queue, for operators.
+
+    root     path of the batch or of the queue's root
+    changed  mzxid of the znode, -1: others have put children under it
+    """
+
+    root: str
+    path: str
+    changed: int
+    text: str
+
+
+class QueueRootRead(NamedTuple):
+    """`part` None: the znode does not exist. `children`: paths of its parts; `has_children`: other children too."""
+
+    root: str
+    part: QueuePart | None = None
+    children: Sequence[str] = ()
+    has_children: bool = False
+    problems: Sequence[ZnodeProblem] = ()
+
+
+class AdminZnodes(NamedTuple):
+    """`problems`: those of the batch."""
+
+    disabled_by_znode: bool
+    cancel_all: CancelAll | None
+    batch: BatchZnode | None
+    problems: Sequence[ZnodeProblem] = ()
+
 
 CREATED_HERE = (0, 0)
 """In place of czxid and version of a config that this controller has created: any that is read is higher."""

@@ -20,12 +20,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.failover.controller_failover import reassigned_by_others
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_put_back
-from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, has_lost_id, is_put_back
+from kafka_reassign_rpc.core.round.stored_partition import with_known_completion
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.state.former_partitions import readable_again
 from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
@@ -94,9 +93,9 @@ def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
             former.keep(topic, topic.partitions, is_reported=True)  # until it can be read, or has its own id again
         elif not topic.deleting:
             changed = changed_by_others(topic, now)
-            if changed:
+            if changed or (now is not None and has_lost_id(topic, now)):
                 former.keep(topic, changed)
-        if now is not None and now.id == topic.id:
+        if now is not None and now.id in (None, topic.id):
             keep_id_since(topic, now)
             former.read_again(topic, now)
             for index, partition in topic.partitions.items():

@@ -6,18 +6,17 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.failover.controller_failover import reassigned_by_others
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_believable, is_put_back
-from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.round.read_partition import NO_STATE, LoadedState
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, has_lost_id, is_believable, is_put_back
+from kafka_reassign_rpc.core.round.stored_partition import NO_STATE, LoadedState, with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.former_partitions import readable_again
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
-from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
+from kafka_reassign_rpc.core.topics.topic_deletion import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, leave_alone, put_state, put_topic
 
@@ -76,7 +75,7 @@ class UnreadableReadAgain(msgspec.Struct, frozen=True):
 
 
 class TopicsChanged(NamedTuple):
-    """Newer topics; their partitions that others have changed; those of them with other replicas."""
+    """Newer topics; their partitions that others have changed; those with other replicas or another leader."""
 
     topics: list[str]
     partitions: set[TopicPartition]
@@ -123,7 +122,7 @@ class TopicsFound(msgspec.Struct, frozen=True):
         former = cluster.soft.former
         if known is not None and not known.deleting:
             taken = changed_by_others(known, replace(topic, partitions=partitions))
-            if taken:
+            if taken or has_lost_id(known, topic):
                 former.keep(known, taken)
         with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
         # One that was left alone was there all the time: its states count as those that a new controller finds.

@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.config_values import TOPICS
+from kafka_reassign_rpc.core.round.stored_partition import LoadedState
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -1,7 +1,6 @@
 """Moves that come through ZooKeeper (KIP-236).
 
-reassign_partitions.py    `/admin/reassign_partitions` (the batch) and its cancel
-reassignment_requests.py  `/admin/reassignment_requests/request_NNN`
-znodes_read.py            what was read of these znodes
-route_rules.py            how a target from ZooKeeper starts; which routes exclude each other
+reassign_partitions.py    `/admin/reassign_partitions` (the batch) and its cancel; the targets of
+                          `/admin/reassignment_requests/request_NNN`; how a target from ZooKeeper starts, and which
+                          routes exclude each other
 """

@@ -6,7 +6,7 @@ partition                          the entry
 does not exist                     leaves, with a report
 at rest, with the target           leaves: it is done
 moving to the target               stays; gets the original replicas if it has none (a stock controller started it)
-moving by a request znode          leaves, with a report (`route_rules.route_conflict`)
+moving by a request znode          leaves, with a report (`route_conflict`)
 other, reassignments disabled      waits
 other, undecided request znodes    waits: they were there before the batch
 other                              gets the original replicas and starts, like a client's target; but it waits for
@@ -15,22 +15,114 @@ other                              gets the original replicas and starts, like a
 With a cancel of the whole batch (`roll_back`) an entry whose move is not the batch's leaves; a completed move stays
 completed. Moves of a request znode with `"legacy":true` are rolled back too, with the original replicas of their
 record. A move whose entry others have removed goes on.
+
+Targets of request znodes, `/admin/reassignment_requests/request_NNN` (KIP-236), start alike. The users of the batch and
+of request znodes do not see each other's targets, so neither replaces the other's. A client's request replaces both,
+and both replace a client's, as in Kafka.
+
+partition                          the target of a request znode
+does not exist                     a report
+moving by the other route          a report; the target is ignored (`route_conflict`)
+at rest there, or moving to it     nothing to do
+other                              starts, or a report if it is refused. If the request stands for the batch, the target
+                                   replaces the batch's own entry
+
+Once each target is decided, the znode goes in the same round. If the controller dies in between, the next one
+finds nothing to do. Requests wait while reassignments are disabled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
-from kafka_reassign_rpc.core.reassignment.alter import cancel
+from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes.route_rules import listed, route_conflict, start
+
+_ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /admin/reassignment_requests"}
+
+
+def route_conflict(partition: Partition, route: str) -> str | None:
+    """Why a target of this route is ignored during the partition's present move, or None."""
+    if partition.move is None or not partition.is_moving or {partition.move.terms.route, route} != {BATCH, REQUEST}:
+        return None
+    return (
+        f"ignored: it moves to {listed(partition.target)}, started by {_ROUTE_ZNODES[partition.move.terms.route]};"
+        " cancel that, or wait until it is done"
+    )
+
+
+def waiting_route_conflict(route: str, target: Iterable[int]) -> str | None:
+    """Why an entry of the batch is ignored while a target of `route` waits for room, or None."""
+    if route != REQUEST:
+        return None
+    return f"ignored: {_ROUTE_ZNODES[REQUEST]} wants it at {listed(target)}, which waits for room"
+
+
+class Started(NamedTuple):
+    """`error`: why nothing starts, `report`: what the move waits for."""
+
+    error: KafkaError | None
+    changes: Sequence[PartitionChange] = ()
+    report: str | None = None
+
+
+def start(
+    view: RoundView, name: TopicPartition, partition: Partition, terms: MoveTerms, *, legacy: bool = False
+) -> Started:
+    """As for a client, except that the move waits for dead brokers. `legacy`: see `MoveRecord`."""
+    may_change = view.cluster.soft.in_force.replication_factor_change_allowed
+    error, changes = alter(view, name, terms, allow_replication_factor_change=may_change, adding_must_live=False)
+    error = restrictions.with_reason(error, forbidden=not may_change)
+    if error is not None:
+        return Started(error)
+    if legacy:
+        changes = [_by_legacy_request(change) for change in changes]
+    dead = [broker for broker in without(terms.target, partition.origin) if not view.cluster.is_live(broker)]
+    return Started(None, changes, f"waits for broker(s) {listed(dead)}, which are not alive" if dead else None)
+
+
+def _by_legacy_request(change: PartitionChange) -> PartitionChange:
+    value = change.value
+    if value.move is None:
+        return change
+    return change._replace(value=replace(value, move=replace(value.move, legacy=True)))
+
+
+def listed(brokers: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, brokers))}]"
+
+
+class RequestOutcome(NamedTuple):
+    """`report`: for its author."""
+
+    changes: Sequence[PartitionChange] = ()
+    report: str | None = None
+
+
+def decide_target(view: RoundView, name: TopicPartition, terms: MoveTerms) -> RequestOutcome:
+    """While reassignments are enabled."""
+    partition = view.get(*name)
+    if partition is None:
+        return RequestOutcome(report=str(view.cluster.not_found(*name)))
+    ignored = route_conflict(partition, terms.route)
+    if ignored is not None:
+        return RequestOutcome(report=ignored)
+    if (partition.target if partition.is_moving else partition.replicas) == terms.target:
+        return RequestOutcome()
+    started = start(view, name, partition, terms, legacy=terms.route == BATCH)
+    if started.error is not None:
+        return RequestOutcome(report=str(started.error))
+    if terms.route == BATCH:
+        withdraw_for_client(view, name, None)  # otherwise the batch would start its own target again
+    return RequestOutcome(started.changes, started.report)
 
 
 class BatchEntryOutcome(NamedTuple):

@@ -1,16 +1,16 @@
 """A listener of ours that speaks Kafka to admin clients, in front of the cluster.
 
-front             the listeners, and where the brokers are
-front_connection  one client: the server's connection, with a broker behind it
-relayed_login     its login, which the broker decides on
-relayed_requests  its requests: ours go to the handler, all others to the broker
-caller_link       the connection to a broker that belongs to this client alone; its time limits (CONNECT_S, ANSWER_S)
+front             the listeners, and where the brokers are; requests wait while no server leads: how long, how many
+                  (HELD_S, MOST_HELD)
+front_connection  one client: the server's connection, with a broker behind it; its requests: ours go to the handler,
+                  all others to the broker
+caller_link       the connection to a broker that belongs to this client alone; its time limits (CONNECT_S, ANSWER_S);
+                  its login, which the broker decides on
 shown_nodes       how clients see the brokers, and which one a client means
-answer_patches    brokers' answers as clients of the front see them
-announced         the APIs that the front has
-settings_requests  which requests about configs are for us
+answer_patches    brokers' answers as clients of the front see them; the APIs that the front has, and which
+                  requests about configs are for us
 
-The last four decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
+The last two decide without I/O. What is relayed goes under the client's own login, never under ours; brokers see the
 address of this server.
 """
 

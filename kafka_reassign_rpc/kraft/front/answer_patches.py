@@ -1,26 +1,147 @@
-"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming."""
+"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming.
+
+The APIs of the front: those of administrators. Whoever produces, consumes, or takes part in groups and transactions
+goes to the brokers.
+
+Requests about the settings that all servers share look like requests about configs of the controller, for which clients
+take one of our ports: brokers know nothing of these settings.
+"""
 
 from collections.abc import Mapping
+from typing import Any
 
 from kafka_reassign_rpc.core.kafka_errors import UnsupportedSaslMechanism
-from kafka_reassign_rpc.kraft.front.announced import announced
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.kraft.front.shown_nodes import Beside, EachHere, Shown
 from kafka_reassign_rpc.protocol.frame_codec import (
     answer_header,
     decode_head,
+    decode_request,
     decode_response,
     encode_body,
+    peek_request_header,
     response_prefix,
 )
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     DescribeClusterResponse,
     MetadataResponse,
     SaslHandshakeResponse,
 )
-from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED, ApiKey
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI
 from kafka_reassign_rpc.support.host_port import Address
+
+OURS = frozenset({ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS})
+"""Kafka's APIs that the handler answers, beside those of this product (`FIRST_VENDOR_KEY`)."""
+
+LOGIN = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
+
+RELAYED = LOGIN | {
+    ApiKey.METADATA,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.DELETE_RECORDS,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.ALTER_REPLICA_LOG_DIRS,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    ApiKey.ELECT_LEADERS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    ApiKey.ALTER_CLIENT_QUOTAS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.UPDATE_FEATURES,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+}
+
+_WITHOUT_BARE_TOKENS = (1, 1)
+"""After SaslHandshake 0 tokens come without a header, and nobody between client and broker knows when they end."""
+READ_HERE: Mapping[int, tuple[int, int]] = {
+    ApiKey.SASL_HANDSHAKE: _WITHOUT_BARE_TOKENS,
+    ApiKey.API_VERSIONS: SUPPORTED[ApiKey.API_VERSIONS],
+    ApiKey.METADATA: SUPPORTED[ApiKey.METADATA],
+    ApiKey.DESCRIBE_CLUSTER: SUPPORTED[ApiKey.DESCRIBE_CLUSTER],
+    ApiKey.SASL_AUTHENTICATE: SUPPORTED[ApiKey.SASL_AUTHENTICATE],
+}
+"""Requests whose answers are read here are taken in versions that this server reads. ApiVersions 5 (KIP-1242) names the
+node that is meant, and a broker would not know itself in it.
+"""
+
+
+def is_ours(key: int) -> bool:
+    return key in OURS or key >= FIRST_VENDOR_KEY
+
+
+def is_served(key: int, version: int, ours: Mapping[int, tuple[int, int]]) -> bool:
+    """`ours`: the versions of the handler's APIs."""
+    if is_ours(key):
+        low, high = ours.get(key, (0, -1))
+    elif key in RELAYED:
+        low, high = READ_HERE.get(key, (0, version))
+    else:
+        return False
+    return low <= version <= high
+
+
+def announced(
+    of_broker: Mapping[int, tuple[int, int]], ours: Mapping[int, tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
+    """What ApiVersions tells, by what the broker tells."""
+    found = {key: versions for key, versions in ours.items() if is_ours(key)}
+    for key, (low, high) in of_broker.items():
+        if key in RELAYED:
+            here = READ_HERE.get(key, (low, high))
+            versions = max(low, here[0]), min(high, here[1])
+            if versions[0] <= versions[1]:
+                found[key] = versions
+    return dict(sorted(found.items()))
+
+
+BROKER = 4
+"""Kafka's ConfigResource.Type."""
+SETTINGS_APIS = frozenset({ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+MOST_BYTES = 16 << 10
+"""Of a request that is looked into: a millisecond. One about settings has a tenth of it."""
+
+
+def is_about_settings(frame: bytes, served: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether it names one broker, and of its configs nothing but settings of servers. `served`: the versions of the
+    handler's APIs.
+    """
+    key = peek_request_header(frame).api_key
+    if key not in SETTINGS_APIS or key not in served or len(frame) > MOST_BYTES:
+        return False
+    try:
+        body: Any = decode_request(frame, served).body
+    except RemoteProtocolError:
+        return False  # the broker says so
+    if len(body.resources) != 1 or body.resources[0].resource_type != BROKER:
+        return False
+    [asked] = body.resources
+    if key == ApiKey.DESCRIBE_CONFIGS:
+        names = asked.configuration_keys or ()
+    else:
+        names = [config.name for config in asked.configs]
+    return bool(names) and SERVER_SETTINGS.keys() >= set(names)
+
 
 NO_ERROR = 0
 _Broker = MetadataResponse.MetadataResponseBroker
@@ -82,7 +203,7 @@ def describe_cluster(frame: bytes, version: int, shown: Shown) -> list[bytes]:
 
 
 def api_versions(frame: bytes, version: int, ours: Mapping[int, tuple[int, int]]) -> list[bytes]:
-    """As `describe_cluster`. `ours`: see `announced`. A refusal of the broker stays as it is."""
+    """As `describe_cluster`. `ours`: our own APIs. A refusal of the broker stays as it is."""
     correlation_id, found = decode_response(ApiVersionsResponse, frame, version=version)
     if found.error_code != NO_ERROR:
         return [len(frame).to_bytes(4, "big"), frame]

@@ -1,7 +1,14 @@
+"""Listeners of ours in front of the cluster, and where the brokers are. Requests that come while no server leads wait a
+while, instead of being told to look for a controller: a client that knows the brokers would take one of them for it,
+and go on there.
+"""
+
 import asyncio
 import logging
+import random
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -17,6 +24,44 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.host_port import LAST_PORT, Address
 
+HELD_S = 10.0
+"""A take-over is over by then, with the usual lead time; clients wait longer."""
+MOST_TRIED = 5
+"""Of the brokers that are known, and of the given addresses, for one client."""
+MOST_HELD = 200
+"""More than that get their answer, NOT_CONTROLLER, at once."""
+
+
+class HeldRequests:
+    """`is_led`: whether a server leads, or none will while this process runs. `news` is called when that may have
+    changed.
+    """
+
+    def __init__(self, is_led: Callable[[], bool], seconds: float = HELD_S, most: int = MOST_HELD) -> None:
+        self._is_led = is_led
+        self._seconds = seconds
+        self._most = most
+        self._count = 0
+        self._news = asyncio.Event()
+
+    def news(self) -> None:
+        if self._count:
+            self._news.set()
+            self._news = asyncio.Event()
+
+    async def led(self) -> None:
+        if self._is_led() or self._count >= self._most:
+            return
+        self._count += 1
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    while not self._is_led():
+                        await self._news.wait()
+        finally:
+            self._count -= 1
+
+
 log = logging.getLogger(__name__)
 
 
@@ -29,7 +74,8 @@ class FrontSettings(msgspec.Struct, frozen=True, kw_only=True):
     advertised  how clients reach it; with port 0 the listener's own port
     node_id     of this server among the brokers; no broker has it
     nodes       how clients see the brokers
-    brokers     as clients of this kind reach them (with SASL if `listener` has it), until the cluster tells more
+    brokers     as clients of this kind reach them (with SASL if `listener` has it), in case none answers that the
+                cluster has told
     tls         to brokers; without a certificate of ours, which would be a login
     """
 
@@ -99,7 +145,10 @@ class Front:
             node = named_broker(tls_name, self.address.host)
         if node is not None:
             return [self._brokers[node]] if node in self._brokers else []
-        return list(self._brokers.values()) or self._settings.brokers
+        known = list(self._brokers.values())
+        random.shuffle(known)
+        given = self._settings.brokers[:MOST_TRIED]  # all may have moved while no client has asked
+        return list(dict.fromkeys((*known[:MOST_TRIED], *given)))
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
         """As clients of this front's kind reach them. Places of brokers that have gone stay: they come back."""

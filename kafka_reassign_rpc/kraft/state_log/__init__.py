@@ -2,9 +2,9 @@
 
 state_log       one server's side of the log: claim, commit, heartbeats, snapshots (SNAPSHOT_BYTES), reading
 log_writer      a term's producer: batches until they are durable
-log_tail        batches from an offset on
 log_topic       the topic: found, created (REPLICAS, MIN_INSYNC), its settings judged
-leader_calls    requests to the leader of its only partition; how long it waits for its followers (ACKS_MS)
+leader_calls    requests to the leader of its only partition; batches from an offset on; how long it waits
+                for its followers (ACKS_MS)
 log_reading     which records count (terms, whole commits). Pure
 log_format      what is in a record, how a commit is cut into records, and how large it may be (MOST_BYTES). Pure
 record_batches  Kafka's record batches. Pure

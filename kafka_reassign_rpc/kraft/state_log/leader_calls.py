@@ -2,6 +2,8 @@
 
 A broker that is cut off from the others goes on to name itself the leader. So two are asked who leads, the later epoch
 counts, and requests have the epoch: a broker that has another one answers with an error.
+
+Batches of the topic from an offset on, one Fetch each.
 """
 
 import asyncio
@@ -10,9 +12,12 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
+from kafka_reassign_rpc.client.client_errors import name_of
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_reading import DAMAGED, TermReading
+from kafka_reassign_rpc.kraft.state_log.record_batches import BadBatch, Batch, batches
 from kafka_reassign_rpc.protocol.messages import (
     DeleteRecordsRequest,
     FetchRequest,
@@ -39,6 +44,8 @@ NOT_ALLOWED = {
     29: "READ, WRITE and DELETE on the topic {topic}",
     53: "WRITE and DESCRIBE on the transactional id {topic}",
 }
+NOT_READ = "the state log cannot be read"
+TAKES_NO_RECORD = "the state log takes no record"
 _EARLIEST, _LATEST = -2, -1
 
 
@@ -80,6 +87,8 @@ class LeaderCalls:
         """The leader about which there was doubt last."""
         self._newest = -1
         """The latest epoch of a leader that is known."""
+        self.in_the_way = ""
+        """What keeps the caller from going on for now, without addresses; "": nothing."""
 
     async def leader(self, since: int = -1) -> _Leader:
         """`since`: the epoch of a record that was read; no leader before that is asked.
@@ -132,6 +141,11 @@ class LeaderCalls:
         if not found:
             raise next(one for one in first if isinstance(one, KafkaError))
         return max(found, key=lambda one: (self._is_this(one), one.epoch))
+
+    def not_now(self, what: str, why: Exception | str) -> None:
+        """The text of an error of a connection has addresses; its name has none."""
+        of_connection = why.__cause__ if isinstance(why, LogUnavailable) else why
+        self.in_the_way = f"{what} for now: {of_connection.name if isinstance(of_connection, KafkaError) else why}"
 
     async def produce(self, batch: bytes) -> Produced:
         of_topic = ProduceRequest.TopicProduceData
@@ -229,7 +243,7 @@ class LeaderCalls:
         """Of an error that is no answer to what the caller does."""
         if (rights := NOT_ALLOWED.get(error)) is not None:
             return LogRefused(f"this server may not use the state log: allow it {rights.format(topic=self.topic)}")
-        text = f"error {error}{f' ({message})' if message else ''} of the topic {self.topic}"
+        text = f"{name_of(error)}{f': {message}' if message else ''}, of the topic {self.topic}"
         if error in NOT_LEADER | WAIT:
             return LogUnavailable(text)
         return LogRefused(text)
@@ -240,3 +254,89 @@ def _named(answer: MetadataResponse) -> _Leader:
     one = next((one for one in topic.partitions if one.partition_index == 0), None)
     node, epoch = (-1, -1) if one is None else (one.leader_id, one.leader_epoch)
     return _Leader(topic.error_code, topic.topic_id, node, epoch)
+
+
+_OUT_OF_RANGE = 1
+_OTHER_EPOCH = frozenset({74, 75})
+"""FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
+
+
+class RecordsDeleted(Exception):
+    """A snapshot has replaced them: reading starts again at the first offset that is there."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(first)
+        self.first = first
+
+
+class Fetch(NamedTuple):
+    """`end`: the offset behind the last durable record, -1 if the broker did not tell."""
+
+    batches: list[Batch]
+    end: int
+    throttle_s: float
+
+
+async def fetch(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetch:
+    """What follows `at`. Raises RecordsDeleted, LogLost, LogRefused, LogUnavailable, Unreachable."""
+    for look in range(LOOKS):
+        if look:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            calls.look_again()
+        found = await _fetched(calls, at, wait_ms)
+        if not _lacks(found):
+            break
+        await calls.end_offset()  # a leader that does not know yet what is durable says so here
+    else:
+        raise LogLost(
+            f"the state log does not have the records before offset {at.position} that were acknowledged: brokers have"
+            f" lost their disks, or an unclean election was held; {DAMAGED}"
+        )
+    if found.error:
+        calls.look_again()
+        raise calls.trouble(found.error)
+    try:
+        whole = [*batches(found.data)]
+    except BadBatch as error:
+        raise LogLost(f"the state log cannot be read from offset {at.position} on: {error}; {DAMAGED}") from None
+    if found.data and not whole:
+        raise LogLost(f"the batch at offset {at.position} of the state log is too large to be read; {DAMAGED}")
+    return Fetch(whole, found.end, found.throttle_s)
+
+
+async def _fetched(calls: LeaderCalls, at: TermReading, wait_ms: int) -> Fetched:
+    """Raises RecordsDeleted."""
+    found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
+    if found.error in _OTHER_EPOCH:  # mostly the same leader in its next epoch
+        calls.look_again()
+        found = await calls.fetch(at.position, at.leader_epoch, wait_ms)
+    if found.error == _OUT_OF_RANGE:
+        first = await calls.first_offset()
+        if first > at.position:
+            raise RecordsDeleted(first)
+        if first == at.position and at.leader_epoch >= 0:  # nothing is left of the epoch before it
+            return await calls.fetch(at.position, -1, wait_ms)
+    return found
+
+
+def _lacks(found: Fetched) -> bool:
+    """Whether the broker has not the records before."""
+    return found.diverges or found.error == _OUT_OF_RANGE
+
+
+async def read_to_end(calls: LeaderCalls, reading: TermReading | None) -> TermReading:
+    """All that is durable by now, from `reading` on, which advances; None: from the first record on. Raises as `fetch`,
+    without RecordsDeleted.
+    """
+    at, end = reading, await calls.end_offset()
+    while at is None or at.position < end:
+        if at is None:
+            at = TermReading(await calls.first_offset())
+        try:
+            found = await fetch(calls, at, 0)
+        except RecordsDeleted as deleted:
+            at = TermReading(deleted.first)
+            continue
+        for batch in found.batches:
+            at.take(batch)
+    return at

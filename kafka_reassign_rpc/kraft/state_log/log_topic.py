@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere, name_of
 from kafka_reassign_rpc.client.config_calls import TOPIC, Config, change_configs, describe_configs
 from kafka_reassign_rpc.client.metadata_calls import describe_cluster
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOK_AGAIN_S, LOOKS
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable, NotBrokers
 from kafka_reassign_rpc.kraft.state_log.log_format import LEAST_ROOM
 from kafka_reassign_rpc.protocol.messages import (
     CreateTopicsRequest,
@@ -22,6 +22,7 @@ from kafka_reassign_rpc.protocol.messages import (
     FindCoordinatorRequest,
     MetadataRequest,
 )
+from kafka_reassign_rpc.support import typed_commands
 from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ KNOWN_S, PAUSE_S = 30.0, 0.2
 """How long brokers may take to learn of a new topic, and a new `__transaction_state` to have leaders."""
 MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's default of `max.message.bytes`."""
-CREATE, ROOM, NEEDED = "--create", "max.message.bytes", "min.insync.replicas"
+CREATE, ROOM, SEGMENT, NEEDED = "--create", "max.message.bytes", "segment.bytes", "min.insync.replicas"
 _NOTHING_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _DEFAULTS = {
     "cleanup.policy": "delete",
@@ -67,7 +68,7 @@ class _Found(NamedTuple):
 
 
 def settings_for(replicas: int) -> dict[str, str]:
-    """Segments are small, so that what a snapshot has replaced is deleted soon."""
+    """`segment.bytes` stays as it is: what a snapshot has replaced takes room until its segment is full."""
     return {
         **_NOTHING_DELETED,
         NEEDED: str(MIN_INSYNC if replicas >= REPLICAS else 1),
@@ -100,16 +101,18 @@ def changes_of(told: Iterable[Config], replicas: int) -> Changes:
     return Changes(differ, {NEEDED: lower} if 1 < replicas <= needed else {})
 
 
-def room_of(told: Iterable[Config]) -> int:
-    """Of a batch: `max.message.bytes`, and never more than Kafka's default, since larger ones keep the event loop."""
-    has = next((one.value for one in told if one.name == ROOM), None)
-    return min(int(has), MAX_MESSAGE_BYTES) if has is not None and has.isdigit() else MAX_MESSAGE_BYTES
+def room_of(told: Iterable[Config]) -> tuple[int, str]:
+    """Of a batch, and the setting that says so: a broker takes none that is larger than a segment (UnifiedLog.append),
+    and one that is larger than Kafka's default keeps the event loop."""
+    sizes = ((one.value, one.name) for one in told if one.name in (ROOM, SEGMENT))
+    return min([(MAX_MESSAGE_BYTES, ROOM), *((int(has), name) for has, name in sizes if has and has.isdigit())])
 
 
 def command(topic: str, replicas: int) -> str:
     """What creates the topic for a server that may not."""
-    configs = " ".join(f"--config {name}={value}" for name, value in settings_for(replicas).items())
-    return f"kafka-topics.sh --create --topic {topic} --partitions 1 --replication-factor {replicas} {configs}"
+    configs = [word for name, value in settings_for(replicas).items() for word in ("--config", f"{name}={value}")]
+    size = ("--partitions", 1, "--replication-factor", replicas)
+    return typed_commands.command("kafka-topics.sh", "--create", "--topic", topic, *size, *configs)
 
 
 async def _find(router: RequestRouter, topic: str) -> _Found | None:
@@ -125,7 +128,7 @@ async def _find(router: RequestRouter, topic: str) -> _Found | None:
     if found.error_code == 17:
         raise LogRefused(f"{topic} is no name of a topic")
     if found.error_code and not found.partitions:
-        raise LogUnavailable(f"error {found.error_code} of the topic {topic}")
+        raise LogUnavailable(f"{name_of(found.error_code)}, of the topic {topic}")
     if found.topic_id is None or not found.topic_id.int:
         raise LogRefused(f"the cluster gives the topic {topic} no id: it is older than Kafka 3.3 in KRaft mode")
     by_index = {one.partition_index: one for one in found.partitions}
@@ -160,7 +163,8 @@ async def found_or_created(router: RequestRouter, topic: str) -> Topic:
         await _require_not_deleted(router, topic)
         await _create(router, topic)
     found = await _known(router, topic)
-    _require_one_partition(topic, found)
+    if more := _more_partitions(topic, found):
+        log.warning("%s", more)
     told = await _told(router, topic)
     await _mend(router, topic, found.replicas, changes_of(told, found.replicas))
     if few := await _few_replicas(router, topic, found):
@@ -185,23 +189,24 @@ async def examined(router: RequestRouter, topic: str) -> list[str]:
         return [
             f"the topic {topic} is not there: a server creates it, with {counted(await _replicas(router), 'replica')}"
         ]
-    _require_one_partition(topic, found)
-    told = await _told(router, topic)
+    more, told = _more_partitions(topic, found), await _told(router, topic)
     _room(topic, told)
     changes = changes_of(told, found.replicas)
     _require_not_compacted(topic, changes)
     few = await _few_replicas(router, topic, found)
     return [
-        *([few] if few else []),
+        *filter(None, (more, few)),
         *([f"a server changes settings of {topic}: {_listed(changes.safe)}"] if changes.safe else []),
         *([f"a server sets {_listed(changes.usable)}: {_all_needed(topic, found.replicas)}"] if changes.usable else []),
     ]
 
 
-def _require_one_partition(topic: str, found: _Found) -> None:
-    if found.partitions != 1:
-        has = counted(found.partitions, "partition")
-        raise LogRefused(f"the topic {topic} has {has}, and a state log has one: name another")
+def _more_partitions(topic: str, found: _Found) -> str:
+    """ "" if there are none. Somebody may add some at any time, and nobody can take them away."""
+    if found.partitions == 1:
+        return ""
+    has = counted(found.partitions, "partition")
+    return f"the topic {topic} has {has}: the state log is in the first, others are not used"
 
 
 async def _few_replicas(router: RequestRouter, topic: str, found: _Found) -> str:
@@ -213,9 +218,9 @@ async def _few_replicas(router: RequestRouter, topic: str, found: _Found) -> str
 
 
 def _room(topic: str, told: Iterable[Config]) -> int:
-    room = room_of(told)
+    room, setting = room_of(told)
     if room < LEAST_ROOM:
-        raise LogRefused(f"the topic {topic} has {ROOM}={room}: a state log needs at least {LEAST_ROOM}")
+        raise LogRefused(f"the topic {topic} has {setting}={room}: a state log needs at least {LEAST_ROOM}")
     return room
 
 
@@ -228,8 +233,9 @@ async def delete(router: RequestRouter, topic: str) -> None:
     request = DeleteTopicsRequest(topics=[one], timeout_ms=router.timeout_ms)
     (deleted,) = (await router.ask_any(lambda _: request, DeleteTopicsRequest, changes=True)).responses
     if deleted.error_code not in (0, _UNKNOWN, _UNKNOWN_ID):
-        why = deleted.error_message or f"error {deleted.error_code}"
-        raise LogRefused(f"the topic {topic} cannot be deleted ({why}): kafka-topics.sh --delete --topic {topic}")
+        why = deleted.error_message or name_of(deleted.error_code)
+        by_hand = typed_commands.command("kafka-topics.sh", "--delete", "--topic", topic)
+        raise LogRefused(f"the topic {topic} cannot be deleted ({why}): {by_hand}")
 
 
 async def _require_not_deleted(router: RequestRouter, topic: str) -> None:
@@ -265,7 +271,7 @@ async def _was_deleted(router: RequestRouter, topic: str) -> bool:
     if error == _NEVER_USED:
         return False
     if error:
-        raise LogUnavailable(f"error {error} of the transactional id {topic}")
+        raise LogUnavailable(f"{name_of(error)}, of the transactional id {topic}")
     for _ in range(LOOKS):
         if await _find(router, topic) is not None:
             return False
@@ -286,7 +292,7 @@ async def _create(router: RequestRouter, topic: str, *, only_tries: bool = False
     answer = await router.ask_any(lambda _: request, CreateTopicsRequest, changes=True)
     (made,) = answer.topics
     if made.error_code and made.error_code != _ALREADY_EXISTS:
-        why = made.error_message or f"error {made.error_code}"
+        why = made.error_message or name_of(made.error_code)
         raise LogRefused(f"the topic {topic} cannot be created ({why}): {command(topic, replicas)}")
     if not made.error_code and not only_tries:
         log.info("created the topic %s with %s for the state log", topic, counted(replicas, "replica"))
@@ -374,7 +380,7 @@ async def _require_coordinator(router: RequestRouter, topic: str) -> None:
 
 
 async def coordinator(router: RequestRouter, transactional_id: str, asked: int | None = None) -> tuple[int, int]:
-    """(error, broker). `asked`: the broker that is asked, None: any."""
+    """(error, broker). `asked`: the broker that is asked, None: any. Raises NotBrokers, LogUnavailable."""
 
     def build(version: int) -> FindCoordinatorRequest:
         if version >= 4:
@@ -388,5 +394,7 @@ async def coordinator(router: RequestRouter, transactional_id: str, asked: int |
             answer = await router.ask_node_once(asked, build, FindCoordinatorRequest)
     except Unreachable as error:
         raise LogUnavailable(error.message) from error
+    except UnsupportedHere:  # every broker has a coordinator's address to tell
+        raise NotBrokers from None
     found = answer.coordinators[0] if getattr(answer, "coordinators", None) else answer
     return found.error_code, found.node_id

@@ -14,14 +14,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, name_of
 from kafka_reassign_rpc.client.request_routing import in_thread_if_many
 from kafka_reassign_rpc.kraft.state_log import log_topic
-from kafka_reassign_rpc.kraft.state_log.leader_calls import NOT_LEADER, WAIT, LeaderCalls
+from kafka_reassign_rpc.kraft.state_log.leader_calls import (
+    NOT_LEADER,
+    TAKES_NO_RECORD,
+    WAIT,
+    Fetch,
+    LeaderCalls,
+    RecordsDeleted,
+    fetch,
+)
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogLost, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import Claim, Kind, SnapshotHead, cut
 from kafka_reassign_rpc.kraft.state_log.log_reading import DAMAGED, Term, TermReading
-from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, RecordsDeleted, fetch
 from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_batch, next_sequence
 from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -133,8 +140,11 @@ class LogWriter:
                 if not error:
                     answer = await router.ask_node_once(broker, lambda _: request, InitProducerIdRequest)
                     error = answer.error_code
+                if error:
+                    self._calls.not_now(TAKES_NO_RECORD, name_of(error))
             except (Unreachable, LogUnavailable) as why:
                 log.debug("no epoch yet: %s", why)
+                self._calls.not_now(TAKES_NO_RECORD, why)
                 error = next(iter(WAIT))
             if error in _FENCED:
                 raise Fenced(ANOTHER)
@@ -212,17 +222,20 @@ class LogWriter:
                 offset = await self._offset(answer.error, answer.base_offset, answer.message, sequence)
                 if offset is not None:
                     break
-                trouble = f"error {answer.error}"
+                trouble = name_of(answer.error)
+                self._calls.not_now(TAKES_NO_RECORD, trouble)
             except _Forgotten:
                 raise _Forgotten(self._producer, sequence, first, is_last=is_last) from None
             except (Unreachable, Unauthenticated, LogUnavailable) as error:
                 self._calls.look_again()
+                self._calls.not_now(TAKES_NO_RECORD, error)
                 trouble = str(error)
             if trouble != troubles and loop.time() - sent_at > _SLOW_S:
                 troubles = trouble
-                log.warning("the state log takes no record for now, and nothing is begun meanwhile: %s", trouble)
+                log.warning("%s for now, and nothing is begun meanwhile: %s", TAKES_NO_RECORD, trouble)
             await backoff.sleep()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
+        self._calls.in_the_way = ""
         self._sequence = next_sequence(sequence, len(records))
         self._sent_at = sent_at
         return offset

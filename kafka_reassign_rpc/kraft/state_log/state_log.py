@@ -14,11 +14,17 @@ from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect, in_thread_if_many
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
-from kafka_reassign_rpc.kraft.state_log.leader_calls import LeaderCalls
+from kafka_reassign_rpc.kraft.state_log.leader_calls import (
+    NOT_READ,
+    Fetch,
+    LeaderCalls,
+    RecordsDeleted,
+    fetch,
+    read_to_end,
+)
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
-from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, RecordsDeleted, fetch, read_to_end
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
 from kafka_reassign_rpc.kraft.state_log.silence import BEATS, LEAD_S, SilenceDetector
@@ -118,6 +124,11 @@ class StateLog:
         return self._opened
 
     @property
+    def in_the_way(self) -> str:
+        """What keeps this server from leading or following for now; "": nothing."""
+        return "" if self._opened is None else self._opened.writes.in_the_way or self._opened.reads.in_the_way
+
+    @property
     def acknowledged_at(self) -> float:
         """When the last acknowledged batch was sent, by the event loop's clock: for `lead_s` from then on nobody else
         leads. -inf: this server does not lead.
@@ -159,13 +170,14 @@ class StateLog:
                     raise LogUnavailable(str(error)) from error
                 self._detector.failed()
                 calls.look_again()
+                calls.not_now(NOT_READ, error)
                 if str(error) != trouble:
                     trouble = str(error)
-                    log.warning("the state log cannot be read, and nobody is replaced meanwhile: %s", trouble)
+                    log.warning("%s, and nobody is replaced meanwhile: %s", NOT_READ, trouble)
                 await backoff.sleep()
                 continue
             backoff.reset()
-            trouble, heard = "", False
+            trouble, calls.in_the_way, heard = "", "", False
             quiet_since = self._look_if_quiet(calls, found, quiet_since)
             for batch in found.batches:
                 read = await in_thread_if_many(batch.size, partial(reading.take, batch))
@@ -238,6 +250,9 @@ class StateLog:
             try:
                 async with asyncio.timeout(CLAIM_S):
                     return await self._claim(opened)
+            except Fenced:
+                self._ends(opened)
+                raise
             except TimeoutError:
                 raise LogUnavailable(f"the cluster takes no claim within {CLAIM_S:g} s") from None
 
@@ -250,6 +265,7 @@ class StateLog:
                     reading = await read_to_end(opened.writes, None if self._known is None else self._known.copy())
                 except (Unreachable, Unauthenticated, LogUnavailable) as error:
                     log.debug("no claim yet: %s", error)
+                    opened.writes.not_now(NOT_READ, error)
                     opened.writes.look_again()
                     await backoff.sleep()
             writer = LogWriter(
@@ -311,5 +327,9 @@ class StateLog:
             except ValueError:  # nothing was sent
                 raise
             except BaseException:
-                self._writer = None
+                self._ends(self._is_open())
                 raise
+
+    def _ends(self, opened: _Open) -> None:
+        """What was in the way of this term is in nobody's way any more."""
+        self._writer, opened.writes.in_the_way = None, ""

@@ -1,4 +1,7 @@
-"""What the cluster is asked, and what it is told, with an outcome for each change."""
+"""What the cluster is asked, and what it is told, with an outcome for each change.
+
+One look at the cluster. What has no answer is an error that says why: nothing may be concluded from it.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -6,11 +9,14 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from kafka_reassign_rpc.client import config_calls, kraft_calls, metadata_calls, reassignment_calls
 from kafka_reassign_rpc.client.broker_questions import ANSWER_S, Answer, BrokerQuestions
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Changes, Configs, Resource, Values
+from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.polling_pace import Ask
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
@@ -19,11 +25,56 @@ from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.state_log.log_topic import require_kraft
 from kafka_reassign_rpc.kraft.upstream.outcomes import NOT_NAMED, NOT_REACHED, UNNAMED, Heard, Outcome, Told, outcome_of
-from kafka_reassign_rpc.kraft.upstream.seen import NOT_ASKED, Seen, Wanted, without_leader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.transport.rpc_client import MaySend
+
+NOT_ASKED = KafkaError("It was not asked.")
+
+
+class Wanted(NamedTuple):
+    """topics          by name; None: all that this principal may describe
+    moves           the moves in flight, whoever has started them
+    brokers         the registered brokers, fenced ones too
+    topic_configs   topics; with any of them, or of brokers, also the defaults of all brokers
+    broker_configs  brokers. One that is still busy with its last question is not asked
+    """
+
+    topics: Collection[str] | None = ()
+    moves: bool = True
+    brokers: bool = True
+    topic_configs: Collection[str] = ()
+    broker_configs: Collection[int] = ()
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """began, ended  by the loop's clock. The moves were asked first, so topics are as new as they or newer
+    cluster_id    "" if no answer has it
+    moves         those in flight, as the controller had them committed
+    topics        those that were asked for; of all, those that may be described. One that no broker knows has its
+                  error
+    eligible      eligible leader replicas (KIP-966) of those of these topics that have partitions without a leader
+    configs       set by somebody, without defaults; of brokers the last answer of each that has come since the look
+                  before
+    asked_at      when each of these brokers was asked, by the loop's clock
+    """
+
+    began: float
+    ended: float
+    cluster_id: str = ""
+    moves: Mapping[TopicPartition, PartitionReassignment] | KafkaError = NOT_ASKED
+    brokers: Mapping[int, RegisteredBroker] | KafkaError = NOT_ASKED
+    topics: Mapping[str, TopicInfo] | KafkaError = NOT_ASKED
+    eligible: Mapping[TopicPartition, tuple[int, ...]] | KafkaError = {}
+    configs: Mapping[Resource, Configs | KafkaError] = {}
+    asked_at: Mapping[Resource, float] = {}
+
+
+def without_leader(topics: Mapping[str, TopicInfo]) -> list[str]:
+    return [name for name, one in topics.items() if any(some.leader < 0 for some in one.partitions.values())]
+
 
 PARTITIONS_A_REQUEST = 1_000
 """Of more than 10,000 records a controller applies only the first; with so few, others wait for it a tenth of a second.
@@ -46,7 +97,7 @@ T = TypeVar("T")
 
 
 class Upstream:
-    """`configs`: of the client (`client.client_properties`). `of_controllers`: the same for the controllers' listener,
+    """`configs`: of the client (`client.client_settings`). `of_controllers`: the same for the controllers' listener,
     with `bootstrap_controllers`; they take configs of brokers that are dead (KIP-919). `may_tell` is asked right before
     each request that changes something is sent: whether this server still controls the moves.
 
@@ -143,6 +194,10 @@ class Upstream:
     def knows_controllers(self) -> bool:
         """Whether configs of dead brokers can be changed."""
         return self._of_controllers is not None
+
+    async def require_kraft(self) -> None:
+        """Raises LogRefused for a cluster in ZooKeeper mode; KafkaError."""
+        await require_kraft(self._reader)
 
     async def allowed(self) -> frozenset[AclOperation]:
         """What this server may do on the cluster. Raises KafkaError."""

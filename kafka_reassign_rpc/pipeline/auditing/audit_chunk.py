@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.broker_lists import (
     NOBODY,
     Ints,
@@ -27,14 +28,13 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     whole,
 )
 from kafka_reassign_rpc.pipeline.event_logs import event_files
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 
 _IDS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
 _PARTITION = [("topic", pa.string()), ("partition", pa.int32())]
 _REQUEST = [("when", pa.int64()), ("who", pa.string()), ("route", pa.string()), ("reason", pa.string())]
 _RATE = pa.decimal128(24, 6)
 """Of fractions exact sums are possible too."""
-RATE_MEASURES = ("produce", "potential_out", "fetch", "bytes_in", "messages_in", "cpu")
 _OF_REPLICAS = {"produce": "produce_rate", "potential_out": "fetch_rate"}
 _OF_LEADERS = {"fetch": "fetch_rate", "bytes_in": "produce_rate", "messages_in": "message_rate", "cpu": "cpu_rate"}
 SUMS = ("bytes", "replicas", "leaders", "unknown", "comes")

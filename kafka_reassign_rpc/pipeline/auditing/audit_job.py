@@ -1,39 +1,99 @@
-"""The audit job: tables from snapshots taken over time, made of what their chunks show (`audit_chunk`)."""
+"""The audit job: tables from snapshots taken over time, made of what their chunks show (`audit_chunk`).
+
+Configs in a snapshot at which brokers end when they start, or that they cannot apply.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, Configs
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.restarts.ending_values import topic_trouble, troubles
 from kafka_reassign_rpc.pipeline.auditing.audit_chunk import (
-    RATE_MEASURES,
     Audited,
     AuditFacts,
     audited,
     merged_factors,
     summed,
 )
-from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
-from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES as RATES_OF_BROKERS
+from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.parquet_files import table_in
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import FoundSnapshot
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_BROKER, STATIC, TABLES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller, Source
+
+ALL_BROKERS = "<default>"
+"""As in Kafka's znodes."""
+ENDING_CONFIGS = pa.schema([(name, pa.string()) for name in ("resource_type", "resource", "reason")])
+
+OfBrokers = Mapping[str, Sequence[Any]]
+"""Rows by broker; "" for all brokers."""
+
+
+def ending_configs(path: StorePath, brokers: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """A row for each fault of a topic or of the cluster-wide configs. `brokers`: rows of the snapshot."""
+    configs = snapshot_files.read(path, "configs")
+    told = {resource: list(rows) for resource, rows in _by_resource(configs, "broker")}
+    defaults = told.pop("", [])
+    live = {str(row["broker"]) for row in brokers if row["live"]}
+    found = [("broker", ALL_BROKERS, reason) for reason in _of_defaults(_values(defaults), told)]
+    tiered = _tiered_storage(live, told)
+    for topic, rows in _by_resource(configs, "topic"):
+        trouble = topic_trouble(_values(rows), tiered)
+        if trouble is not None:
+            found.append(("topic", topic, trouble.why))
+    return pa.Table.from_pylist([dict(zip(ENDING_CONFIGS.names, row, strict=True)) for row in found], ENDING_CONFIGS)
+
+
+def _by_resource(configs: pa.Table, kind: str) -> Iterator[tuple[str, Iterator[Any]]]:
+    rows = configs.filter(pc.equal(configs["resource_type"], kind)).sort_by("resource")
+    each = (row for batch in rows.to_batches(10_000) for row in batch.to_pylist())
+    return groupby(each, key=itemgetter("resource"))
+
+
+def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
+    """A broker that tells a value without its source is not judged: the cluster-wide one may or may not replace it."""
+    layers = {
+        int(broker): ConfigLayers(
+            own=_values(row for row in rows if row["source"] == OF_BROKER),
+            static=_values(row for row in rows if row["source"] == STATIC),
+        )
+        for broker, rows in told.items()
+        if all(row["source"] is not None for row in rows)
+    }
+    for names, harm in troubles(defaults, layers):
+        yield f"{', '.join(names)}: {harm}"
+
+
+def _tiered_storage(live: set[str], told: OfBrokers) -> bool | None:
+    """None unless the configs of all live brokers are known."""
+    if not live <= told.keys():
+        return None
+    return all(_values(told[broker]).get(TIERED_STORAGE) == "true" for broker in live)
+
+
+def _values(rows: Any) -> dict[str, str]:
+    return {row["name"]: row["value"] for row in rows if row["value"] is not None}
+
 
 _AT = pa.field("at", pa.int64())
 _TARGET_EVENTS = pa.array([catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED])
 BROKERS = pa.schema([
     _AT, ("broker", pa.int32()), ("rack", pa.string()), ("live", pa.bool_()),
     *((name, pa.int64()) for name in ("bytes", "replicas", "leaders", "unknown", "capacity", "holdable")),
-    *((name, pa.float64()) for name in RATES_OF_BROKERS),
+    *((name, pa.float64()) for name in RATE_MEASURES),
 ])  # fmt: skip
 
 
@@ -42,7 +102,7 @@ def audit_tables(call: PieceCaller, found: Sequence[FoundSnapshot], events: Stor
     twice.
     """
     last = found[-1]
-    brokers = {one.meta.at: snapshot_files.read(one.path, "brokers").to_pylist() for one in found}
+    brokers = {one.meta.at: read_broker_rows(one.path) for one in found}
     if events is not None:
         event_files.check(events)
     sources = [*(_of_all(found, table) for table in ("partitions", "replicas")), _requests(events)]

@@ -1,22 +1,76 @@
-"""Which moves between log dirs begin next, and what became of each, from what brokers show. Each broker has its own
-places, so one that does not answer holds up no other.
+"""How far moves between log dirs are, which begin next, and what became of each, from what brokers show. Each broker
+has its own places, so one that does not answer holds up no other.
+
+The broker alone shows what is left to do, so submit can be killed at any point and started again:
+
+the replica                                      its state
+lies in the target, no copy                      done
+lies where it was, its copy goes to the target   moving
+lies where it was, no copy                       to begin
+lies in the target, its copy goes back           to begin: the same request ends that copy
+anything else                                    does not fit: submit does not begin it
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue.in_flight_caps import TakenPlaces
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.waiting_lines import receiving
-from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 
 MOST_BEGINNINGS, MOST_REFUSALS = 3, 30
 """A copy that ends so often undone, or is refused so often for the moment, is not begun again."""
 NO_ROOM = "{} has {} bytes free, the replica has {}"
+
+
+class DirMove(NamedTuple):
+    """`size` comes from the snapshot."""
+
+    replica: Replica
+    present: str
+    target: str
+    size: int
+
+
+class SeenReplica(NamedTuple):
+    """The replica's log dir, its copy's, and their bytes."""
+
+    current: str | None = None
+    future: str | None = None
+    size: int = 0
+    copied: int = 0
+
+
+class MoveState(StrEnum):
+    DONE = "done"
+    MOVING = "moving"
+    TO_BEGIN = "to begin"
+    DOES_NOT_FIT = "does not fit"
+
+
+def state_of(move: DirMove, seen: SeenReplica) -> tuple[MoveState, str]:
+    """The state, and why the move does not fit."""
+    if seen.current is None:
+        return MoveState.DOES_NOT_FIT, "the broker has it in no live log dir"
+    if seen.current == move.target:
+        if seen.future is None:
+            return MoveState.DONE, ""
+        if seen.future == move.present:
+            return MoveState.TO_BEGIN, ""
+    elif seen.current == move.present:
+        if seen.future is None:
+            return MoveState.TO_BEGIN, ""
+        if seen.future == move.target:
+            return MoveState.MOVING, ""
+    else:
+        return MoveState.DOES_NOT_FIT, f"lies in {seen.current}, the plan was made for {move.present}"
+    return MoveState.DOES_NOT_FIT, f"its broker copies it to {seen.future} already"
 
 
 @dataclass

@@ -3,7 +3,6 @@ one broker at a time become objects.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows, read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskDir, DiskReplica
+from kafka_reassign_rpc.planner.disks.disk_room import NOT_ASKED, BrokerDisks, DiskDir, DiskReplica
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 IN_FLIGHT = "a reassignment of its partition is in flight or waits"
@@ -58,27 +55,24 @@ class DiskSnapshot:
 
     @cached_property
     def live(self) -> frozenset[int]:
-        rows = snapshot_files.read(self.path, "brokers").to_pylist()
-        return frozenset(row["broker"] for row in rows if row["live"])
+        return frozenset(row["broker"] for row in read_broker_rows(self.path) if row["live"])
 
     @cached_property
     def moving(self) -> _Moving:
         found = _Moving(set(), {}, set())
-        for row in self._partitions():
+        for row in snapshot_files.rows(self.path, "partitions"):
             if not row["replicas"] or len({*row["replicas"]}) < len(row["replicas"]):
                 found.odd.add((row["topic"], row["partition"]))
             if not (row["adding"] or row["removing"] or row["waiting"]):
                 continue
             found.partitions.add((row["topic"], row["partition"]))
-            for broker in row["adding"]:
+            for broker in {*row["adding"]}:
                 found.arriving[broker] = found.arriving.get(broker, 0) + (row["bytes"] or 0)
         return found
 
     @cached_property
     def _replicas(self) -> pa.Table:
-        table = snapshot_files.table_path(self.path, "replicas")
-        batches = parquet_files.record_batches(table, REPLICAS)
-        return pa.Table.from_batches(list(batches), schema=REPLICAS)
+        return snapshot_files.read(self.path, "replicas")
 
     def disks(self, broker: int, topics: frozenset[str]) -> BrokerDisks:
         """Replicas of topics outside `topics` stay; empty: all may move."""
@@ -116,10 +110,9 @@ class DiskSnapshot:
     @cached_property
     def _strays(self) -> set[tuple[str, int, int]]:
         """Replicas that their partition does not have: no JSON can name them."""
-        path, names = snapshot_files.table_path(self.path, "partitions"), ("topic", "partition", "replicas")
-        schema, keys = pa.schema([PARTITIONS.field(name) for name in names]), ["topic", "partition", "broker"]
+        keys = ["topic", "partition", "broker"]
         held = [self._replicas.select(keys).schema.empty_table()]
-        for batch in parquet_files.record_batches(path, schema):
+        for batch in snapshot_files.record_batches(self.path, "partitions", ("topic", "partition", "replicas")):
             rows, brokers = pc.list_parent_indices(batch["replicas"]), pc.list_flatten(batch["replicas"])
             of_batch = [batch["topic"].take(rows), batch["partition"].take(rows), brokers]
             held.append(pa.table(of_batch, schema=held[0].schema))
@@ -129,16 +122,11 @@ class DiskSnapshot:
     def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
         """In the order of replicas."""
         found: dict[PartitionName, tuple[int, ...]] = {}
-        for row in self._partitions():
+        for row in snapshot_files.rows(self.path, "partitions"):
             name = row["topic"], row["partition"]
             if name in wanted:
                 found[name] = tuple(row["replicas"])
         return found
-
-    def _partitions(self) -> Iterator[dict[str, Any]]:
-        table = snapshot_files.table_path(self.path, "partitions")
-        for batch in parquet_files.record_batches(table, PARTITIONS, added=ADDED["partitions"]):
-            yield from batch.to_pylist()
 
 
 def _place(row: dict[str, Any]) -> tuple[str, int, str]:

@@ -4,25 +4,26 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.disks.disk_plan import (
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
     DISKS,
     BrokerDiskFigures,
     DirFigures,
     DiskBatchFigures,
+    DiskPlanWriter,
     DiskRequest,
     DiskSummary,
     LeftOutReplicas,
+    PlannedDirMove,
 )
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DiskPlanWriter, PlannedDirMove
 from kafka_reassign_rpc.pipeline.disks.disk_snapshot import DiskSnapshot
 from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import size_notes
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import size_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.disks.disk_moves import plan_disks
-from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskGoal, DiskLimits, DiskPlan
+from kafka_reassign_rpc.planner.disks.disk_room import NOT_ASKED, BrokerDisks, DiskGoal, DiskLimits, DiskPlan
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 
@@ -51,7 +52,7 @@ class _Planned(NamedTuple):
 def run(job: DiskJob, show_status: Callable[[str], None] = lambda _: None) -> DiskSummary:
     """Raises BadInput for unusable input, JobFailed if verification fails."""
     meta = snapshot_files.check(job.snapshot)
-    require_possible_figures(job.snapshot, ["replicas"])
+    require_possible_figures(job.snapshot)
     snapshot = DiskSnapshot(job.snapshot)
     brokers = _brokers(snapshot, job.requested)
     planned = {}

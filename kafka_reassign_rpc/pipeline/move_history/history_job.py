@@ -1,11 +1,17 @@
-"""The history job: tables from the events of moves. docs/results.md has the columns."""
+"""The history job: tables from the events of moves. docs/results.md has the columns.
+
+Moves that tasks have found, in files that this process maps: it holds only their places in an order.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +19,73 @@ import pyarrow.compute as pc
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.event_logs import event_files
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.move_history.history_chunk import MOVES, Told, told
-from kafka_reassign_rpc.pipeline.move_history.moves_on_disk import MovesOnDisk
 from kafka_reassign_rpc.pipeline.reports.result_tables import SortedRows
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.topic_pieces import PieceCaller, Source, parquet_source
+
+_HELD_ROWS = 20_000
+"""While they are shown."""
+
+
+class MovesOnDisk:
+    """With `is_started` and `is_stalled`, 0 or 1, to sort by."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        for name in ("is_started", "is_stalled"):
+            self._schema = self._schema.append(pa.field(name, pa.int8()))
+        self._directory = TemporaryDirectory(prefix="kafka-reassign-history-")
+        self._parts: list[pa.Table] = []
+
+    def add(self, moves: pa.Table) -> None:
+        """Raises JobFailed where the temporary folder is full or gone."""
+        if not len(moves):
+            return
+        stalled = pc.fill_null(pc.equal(moves["outcome"], "stalled"), False)
+        for flags in (pc.is_valid(moves["started"]), stalled):
+            moves = moves.append_column(self._schema.field(moves.num_columns), flags.cast(pa.int8()))
+        path = str(Path(self._directory.name) / f"part-{len(self._parts)}.arrow")
+        try:
+            with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, self._schema) as writer:
+                writer.write_table(moves.combine_chunks())
+        except OSError as error:  # of which PyArrow does not always name the file
+            raise JobFailed(f"{path} cannot be written: {error}. TMPDIR names another folder for it") from None
+        self._parts.append(pa.ipc.open_file(pa.memory_map(path)).read_all())
+
+    def columns(self, *names: str) -> pa.Table:
+        return pa.concat_tables([self._schema.empty_table(), *self._parts]).select(names)
+
+    def batches(self, *names: str) -> Iterator[list[Any]]:
+        """Columns of some rows at a time."""
+        for part in self._parts:
+            for batch in part.select(names).to_batches(_HELD_ROWS):
+                yield [column.to_pylist() for column in batch.columns]
+
+    def sorted(self, names: Sequence[str], which: Callable[[pa.Table], pa.Array] | None, *order: str) -> SortedRows:
+        """`which`: a mask, None: all; `order`: names of columns, with a minus the largest first; nulls are last."""
+        keys = [(name.lstrip("-"), "descending" if name[0] == "-" else "ascending") for name in order]
+        shown, places = self.columns(*names), pc.sort_indices(self.columns(*(name for name, _ in keys)), sort_keys=keys)
+        if which is not None:
+            places = places.filter(which(self.columns(*self._schema.names)).combine_chunks().take(places))
+
+        def rows() -> Iterator[tuple[Any, ...]]:
+            for first in range(0, len(places), _HELD_ROWS):
+                some = shown.take(places.slice(first, _HELD_ROWS))
+                yield from zip(*(column.to_pylist() for column in some.columns), strict=True)
+
+        return SortedRows(shown.schema, len(places), rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._parts.clear()
+        self._directory.cleanup()
+
 
 _MOVE = ("topic", "partition", "number")
 _BRIEF_COLUMNS = (*_MOVE[:2], "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
@@ -109,7 +174,7 @@ def _outcomes(moves: pa.Table) -> pa.Table:
 
 def _outcome(outcome: str, route: str, moves: pa.Table) -> dict[str, Any]:
     seconds, rates, waited = (
-        np.sort(np.asarray(moves[name].drop_null())) for name in ("seconds", "bytes_per_second", "waited_ms")
+        np.asarray(moves[name].drop_null()) for name in ("seconds", "bytes_per_second", "waited_ms")
     )
     return {
         "outcome": outcome,
@@ -117,20 +182,16 @@ def _outcome(outcome: str, route: str, moves: pa.Table) -> dict[str, Any]:
         "moves": len(moves),
         "median_seconds": _percentile(seconds, 0.5),
         "p95_seconds": _percentile(seconds, 0.95),
-        "longest_seconds": seconds[-1] if len(seconds) else None,
+        "longest_seconds": pc.max(moves["seconds"]).as_py(),
         "mean_waited_seconds": int(waited.sum()) / len(waited) / 1000 if len(waited) else None,
         "bytes": pc.sum(moves["bytes"]).as_py(),
         "median_bytes_per_second": _percentile(rates, 0.5),
     }
 
 
-def _percentile(ordered: Any, share: float) -> float | None:
+def _percentile(values: Any, share: float) -> float | None:
     """Between the two nearest values, in proportion."""
-    if not len(ordered):
-        return None
-    place = share * (len(ordered) - 1)
-    low, high = ordered[int(np.floor(place))], ordered[int(np.ceil(place))]
-    return float(low if low == high else (np.ceil(place) - place) * low + (place - np.floor(place)) * high)
+    return float(np.quantile(values, share)) if len(values) else None
 
 
 def _throttles(parts: Sequence[Told], moves: MovesOnDisk, newest: int | None) -> pa.Table:

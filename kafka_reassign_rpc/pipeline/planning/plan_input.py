@@ -1,22 +1,58 @@
 """Input of the plan job, and its checks. Does not import PySpark, which takes seconds: a wrong broker is reported at
-once.
-"""
+once."""
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.throttling.replication_throttles import rate_in_force
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_brokers, require_weights
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import (
+    read_broker_rows,
+    read_log_dirs,
+    require_brokers,
+    require_weights,
+)
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER, SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.support.counted import those
+
+
+def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
+    """Without what is on its way to them. Raises BadInput."""
+    volumes = _volumes(read_log_dirs(path))
+    found: dict[int, PlannerBroker] = {}
+    for row in read_broker_rows(path):
+        broker = row["broker"]
+        capacity, free = (UNKNOWN if row[name] is None else row[name] for name in ("capacity_bytes", "free_bytes"))
+        known = volumes.get(broker, ()) if free != UNKNOWN else ()
+        closed = bool(row["cordoned"])
+        found[broker] = PlannerBroker(
+            broker, row["rack"] or None, row["live"], capacity, free, volumes=known, cordoned=closed
+        )
+    return found
+
+
+def _volumes(log_dirs: Iterable[dict[str, Any]]) -> dict[int, tuple[Volume, ...]]:
+    """Without brokers that do not report all volumes. Log dirs of one volume report almost the same: the least is
+    safe.
+    """
+    found: dict[int, dict[int | None, Volume]] = {}
+    for row in log_dirs:
+        if row["online"]:
+            of_broker = found.setdefault(row["broker"], {})
+            size, free = row["volume_bytes"] or 0, row["free_bytes"] or 0
+            known = of_broker.get(row["volume"])
+            of_broker[row["volume"]] = Volume(size, free if known is None else min(free, known.free))
+    return {broker: tuple(of[number] for number in sorted(of)) for broker, of in found.items() if None not in of}  # type: ignore[type-var]
+
 
 EVERY_BROKER = -1
 """In limits by broker: all that have none of their own."""
@@ -71,3 +107,36 @@ def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)
     if missing:
         raise BadInput(f"the snapshot has no {those(missing, 'topic')}")
+
+
+def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
+    """The throttles that stood on brokers. Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown
+    source says nothing.
+    """
+    own: dict[str, dict[str, str]] = {}
+    default: dict[str, str] = {}
+    for row in snapshot_files.rows(path, "configs"):
+        if row["resource_type"] != "broker" or row["name"] not in SIDES or row["value"] is None:
+            continue
+        if row["resource"] and row["source"] == OF_BROKER:
+            own.setdefault(row["resource"], {})[row["name"]] = row["value"]
+        elif not row["resource"] and row["source"] == OF_ALL_BROKERS:
+            default[row["name"]] = row["value"]
+    return StandingRates(
+        {
+            broker: {name: rate_in_force(name, own.get(str(broker), {}), default, None) for name in SIDES}
+            for broker in brokers
+        },
+        {},
+    )
+
+
+def stricter_rate_notes(path: StorePath, throttle: int, brokers: Collection[int]) -> list[str]:
+    """Notes on rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
+    if throttle < 0:
+        return []
+    return [
+        f"a stricter rate than --throttle stood when the snapshot was made, and goes on: {text}. The duration does not"
+        " count with it (--broker-bandwidth does); `submit --lift-stricter` lifts it while the plan is carried out"
+        for text in limit_texts(standing_rates(path, brokers).stricter(throttle))
+    ]

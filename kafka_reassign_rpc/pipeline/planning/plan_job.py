@@ -3,57 +3,50 @@ table of partitions, and the moves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
+from kafka_reassign_rpc.pipeline.arrow_tasks import no_search_for_cycles
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
-from kafka_reassign_rpc.pipeline.planning.arriving import with_arriving
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
-from kafka_reassign_rpc.pipeline.planning.chunk_steps import FoundMoves
-from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
-from kafka_reassign_rpc.pipeline.planning.snapshot_survey import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
-from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, PlanningRounds, SnapshotToPlan
+from kafka_reassign_rpc.pipeline.planning.plan_figures import Written, plan_summary
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob, read_brokers, stricter_rate_notes
+from kafka_reassign_rpc.pipeline.planning.planning_rounds import ChunkCaller, FoundMoves, PlanningRounds, arriving_at
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
+    NAMED_ROWS,
+    ClusterFacts,
+    RowFaults,
+    SnapshotSurvey,
+    with_arriving,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
-    BrokerFigures,
-    GainFigures,
-    ImpactFigures,
-    LargestFigures,
     LeftOutFigures,
-    LoadFigures,
-    PlanRequest,
     PlanSummary,
-    RackFigures,
     StayingFigures,
-    TopicFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
-from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
-from kafka_reassign_rpc.pipeline.snapshots import log_dir_rows, snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, PieceCaller
-from kafka_reassign_rpc.pipeline.without_cycles import no_search_for_cycles
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
-from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
-from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
-from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
-from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
+from kafka_reassign_rpc.planner.scheduling.move_batching import in_sooner_order, into_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import estimate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.planner.scheduling.time_budget import moves_beyond
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
@@ -87,18 +80,19 @@ def _run(
     job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, to_verify: PieceCaller, show_status: Status
 ) -> PlanSummary:
     require_possible_figures(job.snapshot)
-    listed, snapshot = read_brokers(job.snapshot), SnapshotToPlan(caller)
+    listed = read_brokers(job.snapshot)
     job = plan_input.with_every_broker(job, listed)
     live = frozenset(broker.id for broker in listed.values() if broker.live)
     min_isrs = snapshot_files.min_isrs(job.snapshot)
     show_status(f"reading {counted(snapshot_files.count_partitions(job.snapshot), 'partition')}")
-    racks = surveyed_racks(job.goal, listed.values())
+    rebalances = job.goal.kind is GoalKind.REBALANCE
+    racks = live_racks(listed.values()) if rebalances else None  # no other goal needs to know what they allow
     facts = ClusterFacts(job.goal, frozenset(listed), live, *min_isrs, _departing(job, listed), racks)
-    found = snapshot.survey(facts)
-    brokers = with_arriving(listed, snapshot.arriving(found.coming))
+    found = caller.divide(surveyed_chunk, facts, SnapshotSurvey.merge)
+    brokers = with_arriving(listed, arriving_at(caller, found.coming))
     notes = [
         *disk_notes(job.snapshot),
-        *log_dir_rows.size_notes(job.snapshot),
+        *size_notes(job.snapshot),
         *_name_cordoned(brokers.values()),
         *_check_rows(found, brokers, job),
         *_name_unknown_sizes(found),
@@ -107,7 +101,7 @@ def _run(
         *_what_submit_does(job.goal, live),
     ]
     with PlanWriter(job.out, meta.at) as writer:
-        rounds = snapshot.rounds()
+        rounds = PlanningRounds(caller)
         try:
             coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
             coordinator.notes += notes
@@ -128,7 +122,7 @@ def _run(
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
         simulated = estimate(written.copies, job.options.network, _caps_of(job), chooses_cap=job.chooses_cap)
-        summary = _summary(job, meta, brokers, found, figures, written, simulated)
+        summary = plan_summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
         violations = verify(to_verify, job.snapshot, writer.hidden)
@@ -236,16 +230,6 @@ def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
-class _Written(NamedTuple):
-    moves: int
-    bytes: int
-    batches: list[BatchFigures]
-    left_out: list[LeftOutFigures]
-    missed: int
-    copies: CopyTable
-    impact: ImpactFigures
-
-
 def _write(
     writer: PlanWriter,
     made: FoundMoves,
@@ -253,7 +237,7 @@ def _write(
     leaving: frozenset[int],
     impact: ImpactCount,
     show_status: Status,
-) -> _Written:
+) -> Written:
     copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
     figures: list[BatchFigures] = []
     start = 0
@@ -279,7 +263,7 @@ def _write(
         show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
     left_out, missed = _write_left_out(writer, made.left_out, leaving)
     moved, copied = sum(one.moves for one in figures), sum(one.bytes for one in figures)
-    return _Written(moved, copied, figures, left_out, missed, copies, impact.figures())
+    return Written(moved, copied, figures, left_out, missed, copies, impact.figures())
 
 
 def _write_left_out(
@@ -302,122 +286,6 @@ def _write_left_out(
             found, partitions=found.partitions + 1, bytes=(found.bytes or 0) + size
         )
     return sorted(figures.values(), key=lambda one: (-one.partitions, one.reason)), all_missed
-
-
-def _summary(
-    job: PlanJob,
-    meta: SnapshotMeta,
-    brokers: dict[int, PlannerBroker],
-    found: SnapshotSurvey,
-    figures: PlannerSummary,
-    written: _Written,
-    simulated: PlanEstimate,
-) -> PlanSummary:
-    goal, options, limits, network = job.goal, job.options, job.limits, job.options.network
-    listed = [_broker_figures(brokers[broker], figures) for broker in sorted(brokers)]
-    requested = PlanRequest(
-        brokers=list(goal.brokers),
-        parts={str(kind): list(brokers) for kind, brokers in goal.parts.items()},
-        topics=list(goal.topics),
-        factor=goal.factor or None,
-        racks=goal.racks,
-        to=list(goal.to),
-        within=job.within,
-        leaders_stay=not options.lead_first,
-        seed=options.seed,
-        tolerance=options.tolerance,
-        headroom=options.headroom,
-        max_bytes=options.max_bytes,
-        weights=msgspec.structs.asdict(options.weights),
-        broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
-        broker_max={name: dict(by_broker) for name, by_broker in options.broker_max.items()},
-        allow_fewer_racks=job.allow_fewer_racks,
-        locality=options.locality,
-        least_bytes=goal.least_bytes,
-        **msgspec.structs.asdict(limits),
-    )
-    summary = PlanSummary(
-        kind=str(goal.kind),
-        cluster_id=meta.cluster_id,
-        at=meta.at,
-        requested=requested,
-        partitions=found.survey.partitions,
-        moves=figures.moves,
-        bytes=figures.bytes,
-        lower_bound=figures.lower_bound,
-        unknown_sizes=figures.unknown_sizes,
-        rounds=figures.rounds,
-        tried=figures.tried,
-        topics_before=_topic_figures(job, figures.topics_before),
-        topics_after=_topic_figures(job, figures.topics_after),
-        imbalance_before=figures.imbalance_before,
-        imbalance_after=figures.imbalance_after,
-        furthest_before=figures.furthest_before,
-        furthest_after=figures.furthest_after,
-        brokers=listed,
-        racks=_rack_figures(listed),
-        batches=with_times(written.batches, simulated.in_batches.batches),
-        left_out=written.left_out,
-        notes=list(figures.notes),
-        bandwidth=network.bandwidth,
-        broker_bandwidth=dict(network.by_broker),
-        throttle=None if network.throttle < 0 else network.throttle,
-        moves_at_a_time=simulated.caps.per_broker,
-        expected_seconds=simulated.carried_out.seconds,
-        batches_seconds=simulated.in_batches.seconds,
-        bound_seconds=simulated.bound.seconds,
-        bottleneck=bottleneck_figures(simulated.bound, network),
-        gains=[GainFigures(*gain) for gain in simulated.gains],
-        timeline=timeline_figures(simulated.carried_out),
-        complete=not written.missed,
-        missed=written.missed,
-        impact=written.impact,
-        searched=figures.searched and job.within is None,
-        reachable={name: dict(of) for name, of in figures.reachable.items()},
-        largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
-    )
-    summary = msgspec.structs.replace(summary, filled=filled_brokers(summary))
-    return msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
-
-
-def _topic_figures(job: PlanJob, excess: Load) -> TopicFigures | None:
-    is_asked = job.options.weights.spread_topics and job.goal.kind is GoalKind.REBALANCE
-    return TopicFigures(excess.replicas, excess.leaders) if is_asked else None
-
-
-def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFigures:
-    target = figures.targets.get(broker.id, (0.0,) * len(MEASURES))
-    capacity = None if broker.capacity == UNKNOWN else broker.capacity
-    return BrokerFigures(
-        broker.id,
-        broker.rack,
-        broker.live,
-        capacity,
-        LoadFigures(*figures.before[broker.id]),
-        LoadFigures(*figures.after[broker.id]),
-        LoadFigures(*target),
-        None if broker.free == UNKNOWN else broker.free,
-        broker.cordoned,
-    )
-
-
-def _rack_figures(listed: list[BrokerFigures]) -> list[RackFigures]:
-    racks: dict[str, list[BrokerFigures]] = {}
-    for broker in listed:
-        racks.setdefault(broker.rack or "", []).append(broker)
-    return [
-        RackFigures(
-            rack or None,
-            len(inside),
-            LoadFigures(*_sum([broker.before for broker in inside])),
-            LoadFigures(*_sum([broker.after for broker in inside])),
-        )
-        for rack, inside in sorted(racks.items())
-    ]
-
-
-def _sum(loads: list[LoadFigures]) -> list[float]:
-    return [sum(getattr(load, name) for load in loads) for name in Load._fields]
 
 
 def _caps_of(job: PlanJob) -> PlanCaps:

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     looked_up,
     repeated,
     sizes,
+    told,
     whole,
     widened,
 )
@@ -32,18 +33,24 @@ from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_rules
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
-from kafka_reassign_rpc.pipeline.planning.verify_racks import copies_across_racks, rack_losses
 from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
-from kafka_reassign_rpc.pipeline.planning.verify_snapshot import NO_LEADER, SnapshotRows
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import (
+    NO_LEADER,
+    SnapshotRows,
+    copies_across_racks,
+    rack_losses,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
+    PIECE,
     BatchSums,
     BrokerDelta,
     BrokerSums,
     CheckedRows,
     LeftOutSums,
+    above_even,
     loads_of,
+    plus,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, above_even
 from kafka_reassign_rpc.pipeline.plans import plan_directory
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA, MOVES_SCHEMA
@@ -232,12 +239,11 @@ class Chunk:
         self._name("topic-id", key[~fits_topic], self._topic_id)
         if len(keys):
             row = first[np.minimum(np.searchsorted(keys, key), len(keys) - 1)]
-            said = np.where(moves.key[row] == key, moves.start[row], NOBODY)
-            other = (starts != NOBODY) & (said != NOBODY) & (starts != said)
+            other = (moves.key[row] == key) & (starts != NOBODY) & (starts != moves.start[row])
 
             def detail(one: int) -> str:
                 places = sorted(set(starts[other & (key == one)].tolist()))
-                return f"{moves.start[self._first_of(one)]}, the files have it at {', '.join(map(str, places))}"
+                return f"{told(moves.start[self._first_of(one)])}, the files have it at {', '.join(map(str, places))}"
 
             self._name("start", key[other], detail)
 
@@ -251,7 +257,7 @@ class Chunk:
         if (self.moves.key == key).any():
             in_table = f"batch {self.moves.batch[self._first_of(key)]} in the table"
         of_key = sorted(entries.number[entries.key == key].tolist())
-        numbers = ", ".join(str(None if one == NOBODY else one) for one in of_key)
+        numbers = ", ".join(str(told(one)) for one in of_key)
         return f"{in_table}, {f'file {numbers}' if of_key else 'in no file'}"
 
     def _topic_id(self, key: int) -> str:
@@ -285,8 +291,9 @@ class Chunk:
         sends = (copies > 0) & (moves.sender >= 0)
         sent = {"sent": moves.copied[sends]}
         for row in grouped({"batch": moves.batch[sends], "broker": moves.sender[sends]}, sent):
-            load = BrokerSums(sends=row["count"], sent=row["sent"])
-            found.brokers.setdefault((row["batch"], row["broker"]), BrokerSums()).add(load)
+            key = row["batch"], row["broker"]
+            sends_of = BrokerSums(sends=row["count"], sent=row["sent"])
+            found.brokers[key] = plus(found.brokers.get(key, BrokerSums()), sends_of)
         order = np.argsort(broker[size > 0], kind="stable")
         ids, starts = np.unique(broker[size > 0][order], return_index=True)
         for one_broker, arriving in zip(ids.tolist(), np.split(size[size > 0][order], starts[1:]), strict=False):

@@ -1,31 +1,189 @@
-"""Whether the figures of summary.json follow from the snapshot and the moves, as docstrings of `plan_summary` define
-them.
+"""Whether a plan keeps its limits, and whether the figures of summary.json follow from the snapshot and the moves, as
+docstrings of `plan_summary` define them.
+
+Whether what a summary concludes from its own figures is so: they are checked before.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.verify_claims import faults_of_claims
-from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation
+from msgspec.structs import asdict
+
+from kafka_reassign_rpc.pipeline.planning.verify_facts import (
+    EXPAND,
+    RACKS,
+    SET_FACTOR,
+    ListedBroker,
+    PlanFacts,
+    RuleViolation,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
 from kafka_reassign_rpc.pipeline.planning.verify_sums import (
+    BatchSums,
     BrokerDelta,
     BrokerSums,
     CheckedRows,
     LeftOutSums,
     SnapshotSums,
+    plus,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
-    ImpactFigures,
     LeftOutFigures,
     LoadFigures,
+    PlanRequest,
     PlanSummary,
 )
+from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
 from kafka_reassign_rpc.support.counted import counted
 
-_MEASURES = tuple(LoadFigures.__struct_fields__)
 _ALIKE = 1e-6
+_TIMES = (0.2, 0.3, 0.4, 0.5, 0.6, 1, 2, 4, 8)
+"""What docs/pipeline.md says of 10 moves at a time: 20, 40, 80, or 6, 5, 4, 3, 2."""
+_CHOSEN_UP_TO = 20_000
+"""Moves of a plan that may take another number of them at a time."""
+
+Fault = tuple[str, str, str]
+
+
+def faults_of_claims(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
+    yield from _of_least_bytes(facts, summary)
+    yield from _of_moves_at_a_time(summary)
+    yield from _of_limits(summary)
+    yield from _of_reasons(summary)
+    if summary.filled != filled_brokers(summary):
+        yield "summary", "filled", f"{summary.filled}, not {filled_brokers(summary)}"
+    for name, aims in summary.reachable.items():
+        wanted = sum(getattr(one.target, name, 0.0) for one in summary.brokers if one.broker in aims)
+        if abs(sum(aims.values()) - wanted) > _ALIKE * max(1.0, wanted):
+            yield "summary", "reachable", f"of {name} does not share out what the targets of these brokers do"
+
+
+def loads_after(summary: PlanSummary) -> dict[str, dict[int, tuple[float, float, float]]]:
+    """As `PlanFacts.loads`."""
+    return {
+        name: {
+            one.broker: (getattr(one.after, name), aim := getattr(one.target, name), reachable.get(one.broker, aim))
+            for one in summary.brokers
+        }
+        for name in LoadFigures.__struct_fields__
+        if summary.requested.weights.get(name)
+        for reachable in [summary.reachable.get(name, {})]
+    }
+
+
+def _of_reasons(summary: PlanSummary) -> Iterator[Fault]:
+    told = {(one.measure, one.broker): one for one in summary.why_not_better}
+    follow = {(one.measure, one.broker): one for one in shortfalls(summary)}
+    if len(told) < len(summary.why_not_better):
+        yield "why", "plan", "names a measure twice"
+    for name in sorted(told.keys() | follow.keys()):
+        says, follows = told.get(name), follow.get(name)
+        if says != follows:
+            of_both = ([] if one is None else [f"{one.share:.2%}", *one.reasons] for one in (says, follows))
+            detail = ", not ".join("; ".join(one) or "nothing" for one in of_both)
+            yield "why", f"{name[0]} of broker {name[1]}", detail
+
+
+def _of_least_bytes(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
+    """It says how good the plan is: the bytes that every plan with this result copies."""
+    least = min(summary.bytes, _least_bytes(facts, summary))
+    most = summary.bytes if facts.mends and facts.balances else least  # what mended racks is not in the figures
+    if not least - 1 - _ALIKE * least <= summary.lower_bound <= most + 1 + _ALIKE * most:
+        yield "summary", "lower_bound", f"{summary.lower_bound} bytes, not {least}"
+
+
+def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
+    """What leaves emptied brokers, or what the cluster gains by a larger factor, or all copies that mend racks, since
+    each gains one. Of a plan that balances, what brokers above the tolerance gave until they were inside, and what
+    those below it got. The tolerance is of what racks aim at only where that is outside of the target's.
+    """
+    brokers, tolerance = summary.brokers, summary.requested.tolerance
+    if facts.kind == RACKS:
+        return summary.bytes
+    if facts.kind == SET_FACTOR:
+        return max(0, round(sum(one.after.bytes - one.before.bytes for one in brokers)))
+    left = sum(one.before.bytes - one.after.bytes for one in brokers if facts.empties(one.broker))
+    if not facts.balances:
+        return round(left)
+    aims = summary.reachable.get("bytes", {})
+    given = taken = 0.0
+    for one in brokers:
+        target, aim = one.target.bytes, aims.get(one.broker, one.target.bytes)
+        aim = target if abs(aim - target) <= (tolerance + _ALIKE) * target else aim
+        if aim:
+            given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
+            taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)
+    return int(max(left, taken) if facts.new else max(given, taken))
+
+
+def _of_limits(summary: PlanSummary) -> Iterator[Fault]:
+    """A broker that held more before the plan gets nothing more."""
+    for name, limits in summary.requested.broker_max.items():
+        for one in summary.brokers:
+            before, after = getattr(one.before, name), getattr(one.after, name)
+            most = max(limits.get(one.broker, after), before)
+            if after > most:
+                yield "broker-max", f"broker {one.broker}", f"has {after:.0f} of {name}, may have {most:.0f}"
+
+
+def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:
+    """`submit` carries so many moves of a broker at a time."""
+    given, cap = summary.moves_at_a_time, summary.requested.moves_per_broker
+    may = {cap, *(max(1, int(cap * times)) for times in _TIMES if cap > 0 and summary.moves <= _CHOSEN_UP_TO)}
+    if given is not None and given not in may:
+        yield "moves-at-a-time", "plan", f"{given} of a broker, where {cap} were asked for"
+
+
+_MEASURES = tuple(LoadFigures.__struct_fields__)
+_SOME_PERCENT = 0.05
+"""Of the time of a simulation, which takes steps of many copies."""
+SENTENCES = {
+    "impact": "the plan says what it does to partitions",
+    "longest": "a batch takes no longer than its slowest sender and receiver in turn, a plan than all brokers",
+}
+
+
+def brokers_over_limits(sums: Mapping[tuple[int, int], BrokerSums], requested: PlanRequest) -> Iterator[RuleViolation]:
+    """A single move may exceed a limit on bytes. `sums`: by batch number and broker id."""
+    for (batch, broker), one in sorted(sums.items()):
+        moves = one.receives + one.sends
+        too_many = 0 <= requested.moves_per_broker < moves
+        too_large = requested.bytes_per_broker >= 0 and any(
+            count > 1 and size > requested.bytes_per_broker
+            for count, size in ((one.receives, one.got), (one.sends, one.sent))
+        )
+        if too_many or too_large:
+            yield RuleViolation(
+                "limits-of-a-broker",
+                f"batch {batch}",
+                f"broker {broker} has {counted(moves, 'move')}, receives {one.got} and sends {one.sent} bytes",
+            )
+
+
+def faults_of_batches(sums: Mapping[int, BatchSums], summary: PlanSummary) -> list[RuleViolation]:
+    """The limits of batches, their order, and their figures."""
+    requested, found = summary.requested, []
+    before = -1
+    for batch, one in sorted(sums.items()):
+        name = f"batch {batch}"
+        if 0 <= requested.bytes_per_batch < one.bytes and one.copying > 1:
+            found.append(RuleViolation("limits-of-a-batch", name, f"{one.bytes} bytes"))
+        if 0 <= requested.moves_per_batch < one.moves:
+            found.append(RuleViolation("limits-of-a-batch", name, counted(one.moves, "move")))
+        if one.first < before:
+            found.append(RuleViolation("order", name, f"has priority {one.first} after priority {before}"))
+        before = one.last
+    in_summary = [(one.batch, one.moves, one.bytes) for one in summary.batches]
+    in_moves = [(batch, one.moves, one.bytes) for batch, one in sorted(sums.items())]
+    if in_summary != in_moves or [one[0] for one in in_summary] != list(range(1, len(in_summary) + 1)):
+        found.append(RuleViolation("summary", "batches", "do not match the table of moves"))
+    if (summary.moves, summary.bytes) != (sum(one[1] for one in in_moves), sum(one[2] for one in in_moves)):
+        told = f"{counted(summary.moves, 'move')} of {summary.bytes} bytes"
+        found.append(RuleViolation("summary", "moves", f"{told} do not match the table of moves"))
+    if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", EXPAND):
+        found.append(RuleViolation("max-bytes", "plan", f"copies {summary.bytes} bytes"))
+    return found
 
 
 class _Loads(NamedTuple):
@@ -57,8 +215,11 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
         "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
         "largest": (summary.largest and (summary.largest.bytes, summary.largest.partition), sums.largest),
     }
-    if summary.impact is not None:
-        told["impact"] = (summary.impact, ImpactFigures(**checked.impact))
+    if summary.impact is None:  # without it nobody is warned of lost racks
+        yield "impact", "plan", "does not say what it does to partitions"
+    else:
+        for name, says in asdict(summary.impact).items():
+            told[f"{name} of impact"] = says, checked.impact.get(name, 0)
     for name, (says, follows) in told.items():
         if says != follows:
             yield "summary", name, f"{says}, not {follows}"
@@ -68,8 +229,10 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
 
 def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
     told = {one.reason: one for one in summary.left_out}
+    if len(told) < len(summary.left_out):
+        yield "summary", "left_out", "has a reason twice"
     for reason in sorted(told.keys() | checked.left_out.keys()):
-        says, found = told.get(reason, LeftOutFigures(reason, 0, [])), checked.left_out.get(reason, LeftOutSums())
+        says, found = told.get(reason, LeftOutFigures(reason, 0, [], 0)), checked.left_out.get(reason, LeftOutSums())
         first = [f"{topic}-{partition}" for topic, partition in found.first]
         if (says.partitions, says.first) != (found.partitions, first):
             yield (
@@ -78,9 +241,9 @@ def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[s
                 f"{counted(says.partitions, 'partition')}, {found.partitions} in the table: {reason}",
             )
         staying = {broker: (one.replicas, one.bytes) for broker, one in says.brokers.items()}
-        if says.bytes not in {None, found.bytes}:
+        if says.bytes != found.bytes:
             yield "summary", "left_out", f"{says.bytes} bytes, {found.bytes} in the snapshot: {reason}"
-        for broker in sorted(staying.keys() | found.staying.keys()) if says.bytes is not None else ():
+        for broker in sorted(staying.keys() | found.staying.keys()):
             (listed, listed_bytes), (stay, stay_bytes) = (of.get(broker, (0, 0)) for of in (staying, found.staying))
             if (listed, listed_bytes) != (stay, stay_bytes):
                 kept = f"{counted(listed, 'replica')} of {listed_bytes} bytes"
@@ -204,24 +367,30 @@ def _of_distances(
     worst, says = max(far.values(), default=0.0), imbalance.get(name, 0.0)
     if not _are_alike(says, worst):
         yield "summary", "imbalance", f"of {title} is {says:.4f}, not {worst:.4f}"
-    elif worst > _ALIKE and furthest and not _are_alike(far.get(furthest.get(name, -1), 0.0), worst):
+    elif worst > _ALIKE and not _are_alike(far.get(furthest.get(name, -1), 0.0), worst):
         yield "summary", "furthest", f"by {title} is not broker {furthest.get(name)}"
 
 
 def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    """Copies share the network max-min fairly: each goes on as fast as its sender or its receiver lets it, which then
+    does nothing else. So while anything is copied, a broker sends or receives at its full rate.
+    """
     all_in_all: dict[int, BrokerSums] = {}
     for (_, broker), one in checked.brokers.items():
-        all_in_all.setdefault(broker, BrokerSums()).add(one)
+        all_in_all[broker] = plus(all_in_all.get(broker, BrokerSums()), one)
     yield from _of_batches(checked, summary)
-    least = max((max(one.got, one.sent) / _rate(broker, summary) for broker, one in all_in_all.items()), default=0.0)
+    least = max(_slowest(all_in_all, summary))
     if not _are_alike(summary.bound_seconds, least):
-        yield "summary", "bound_seconds", f"{summary.bound_seconds:.3f}, not {least:.3f}"
+        yield "summary", "bound_seconds", f"{summary.bound_seconds:.6g}, not {least:.6g}"
     for name in ("expected_seconds", "batches_seconds"):
         if getattr(summary, name) < least * (1 - _ALIKE):
-            yield "summary", name, f"{getattr(summary, name):.3f} are fewer than the least, {least:.3f}"
+            yield "summary", name, f"{getattr(summary, name):.6g} are fewer than the least, {least:.6g}"
+    in_turn = sum((one.got + one.sent) / _rate(broker, summary) for broker, one in all_in_all.items())
+    if summary.expected_seconds > in_turn * (1 + _SOME_PERCENT):
+        yield "longest", "plan", f"takes {summary.expected_seconds:.6g} s, all brokers in turn {in_turn:.6g} s"
     within = summary.requested.within
     if within is not None and summary.expected_seconds > within * (1 + _ALIKE):
-        yield "within", "plan", f"takes {summary.expected_seconds:.3f} s, more than {within} s"
+        yield "within", "plan", f"takes {summary.expected_seconds:.6g} s, more than {within} s"
     bottleneck = summary.bottleneck
     if least and bottleneck is None:
         yield "summary", "bottleneck", "no broker decides the time"
@@ -234,27 +403,38 @@ def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, 
 
 def _of_batches(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
     """One after the other; each waits for its slowest broker."""
-    most: dict[int, dict[int, int]] = {}
+    of_batches: dict[int, dict[int, BrokerSums]] = {}
     for (batch, broker), one in checked.brokers.items():
-        most.setdefault(batch, {})[broker] = max(one.got, one.sent)
+        of_batches.setdefault(batch, {})[broker] = one
     now = 0.0
     for told in summary.batches:
-        of_batch, name = most.get(told.batch, {}), f"batch {told.batch}"
-        busiest = max(of_batch.values(), default=0)
-        named = of_batch.get(-1 if told.busiest is None else told.busiest, 0)
+        of_batch, name = of_batches.get(told.batch, {}), f"batch {told.batch}"
+        most = {broker: max(one.got, one.sent) for broker, one in of_batch.items()}
+        busiest = max(most.values(), default=0)
+        named = most.get(-1 if told.busiest is None else told.busiest, 0)
         if not told.busiest_bytes == named == busiest:
-            yield "summary", name, f"broker {told.busiest} copies {named} bytes, and the busiest one {busiest}"
-        least = max((size / _rate(broker, summary) for broker, size in of_batch.items()), default=0.0)
-        if told.expected_seconds < least * (1 - _ALIKE):
-            yield "summary", name, f"{told.expected_seconds:.3f} s are fewer than its least, {least:.3f} s"
+            says = f"says {told.busiest_bytes} bytes of broker {told.busiest}"
+            yield "summary", name, f"{says}, which copies {named}; the busiest one copies {busiest}"
+        slowest = _slowest(of_batch, summary)
+        if told.expected_seconds < max(slowest) * (1 - _ALIKE):
+            yield "summary", name, f"{told.expected_seconds:.6g} s are fewer than its least, {max(slowest):.6g} s"
+        if told.expected_seconds > sum(slowest) * (1 + _SOME_PERCENT):
+            yield "longest", name, f"takes {told.expected_seconds:.6g} s, its slowest brokers {sum(slowest):.6g} s"
         first = checked.batches[told.batch].first if told.batch in checked.batches else told.priority
         if told.priority != first:
             yield "summary", name, f"has priority {told.priority}, not {first}"
         if not _are_alike(told.starts_after_seconds, now):
-            yield "summary", name, f"starts after {told.starts_after_seconds:.3f} s, not after {now:.3f} s"
+            yield "summary", name, f"starts after {told.starts_after_seconds:.6g} s, not after {now:.6g} s"
         now += told.expected_seconds
     if summary.batches and not _are_alike(summary.batches_seconds, now):
-        yield "summary", "batches_seconds", f"{summary.batches_seconds:.3f}, not {now:.3f}"
+        yield "summary", "batches_seconds", f"{summary.batches_seconds:.6g}, not {now:.6g}"
+
+
+def _slowest(brokers: Mapping[int, BrokerSums], summary: PlanSummary) -> tuple[float, float]:
+    """Seconds of the sender that takes longest, and of the receiver."""
+    times = [(one.sent / rate, one.got / rate) for broker, one in brokers.items() for rate in [_rate(broker, summary)]]
+    sends, receives = zip(*times, strict=True) if times else ((0.0,), (0.0,))
+    return max(sends), max(receives)
 
 
 def _rate(broker: int, summary: PlanSummary) -> int:

@@ -11,20 +11,13 @@ from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.pipeline.topic_pieces import Source
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_NUMBER = re.compile(r"-(\d{1,9})\.json$")
+_NUMBER = re.compile(r"/(?:batches/batch|rollback/rollback)-(\d{1,9})\.json$")
+"""As `submit` finds them."""
 _IDS = pa.list_(pa.int32())
-ENTRIES = pa.schema(
-    [
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("number", pa.int64()),
-        pa.field("replicas", _IDS),
-        pa.field("expected", _IDS),
-        pa.field("first_leader", pa.int32()),
-        pa.field("topic_id", pa.string()),
-        pa.field("place", pa.int32()),
-    ]
-)
+ENTRIES = pa.schema([
+    ("topic", pa.string()), ("partition", pa.int32()), ("number", pa.int64()), ("replicas", _IDS), ("expected", _IDS),
+    ("first_leader", pa.int32()), ("topic_id", pa.string()), ("place", pa.int32()),
+])  # fmt: skip
 """`place`: in the file, from 0 on, in start order."""
 
 
@@ -53,7 +46,7 @@ FAULTS = pa.schema([(name, pa.string()) for name in ("topic", "rule", "name", "d
 def entries_of(plan: StorePath, directory: str) -> Source:
     def read(path: str, content: bytes) -> pa.Table:
         number = _NUMBER.search(path)
-        return _entries(_decoded(content), int(number[1]) if number else None, last_first=directory == ROLLBACK)
+        return _entries(_decoded(content)[0], int(number[1]) if number else None, last_first=directory == ROLLBACK)
 
     return Source([plan / directory], ENTRIES, [read], "*")
 
@@ -68,25 +61,29 @@ def named_faults(tables: Sequence[pa.Table], _: None) -> list[list[RuleViolation
 
 
 def _faults_in(path: str, content: bytes) -> pa.Table:
-    found = _faults(path.rpartition("/")[2], _decoded(content))
+    found = _faults(path, *_decoded(content))
     rows = [{"topic": "", "partition": 0, **one._asdict()} for one in found]
     return pa.Table.from_pylist(rows, FAULTS)
 
 
-def _decoded(content: bytes) -> _File:
+def _decoded(content: bytes) -> tuple[_File, str]:
+    """And why it cannot be read."""
     try:
-        return msgspec.json.decode(content, type=_File)
-    except NO_JSON:
-        return _File()  # it has no version, so it is odd
+        return msgspec.json.decode(content, type=_File), ""
+    except NO_JSON as error:
+        return _File(), str(error)
 
 
-def _faults(name: str, content: _File) -> Iterator[RuleViolation]:
-    named = {one.topic for one in content.partitions}
+def _faults(path: str, content: _File, unreadable: str) -> Iterator[RuleViolation]:
+    name, named = path.rpartition("/")[2], {one.topic for one in content.partitions}
     topics = [topic for topic in content.topic_ids if topic not in named]
     if topics:
         yield RuleViolation("topic-id", name, f"has ids of {', '.join(topics[:5])}")
-    elif content.version != 1:
-        yield RuleViolation("batches", name, f"has version {content.version}")
+    if not _NUMBER.search(path):
+        yield RuleViolation("batches", name, "has no name of a batch")
+    elif unreadable or content.version != 1 or not content.partitions:
+        version = "has no partitions" if content.version == 1 else f"has version {content.version}"
+        yield RuleViolation("batches", name, unreadable or version)
     if first := next((one for one in content.partitions if one.log_dirs is not None), None):
         yield RuleViolation("batches", name, f"names log dirs of {first.topic}-{first.partition}: {MOVES_DIRS}")
 

@@ -6,13 +6,11 @@ from itertools import accumulate, chain
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_rules
+from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_figures, verify_rules
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room, sources_of
-from kafka_reassign_rpc.pipeline.planning.verify_claims import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation, first_of_each
-from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
+from kafka_reassign_rpc.pipeline.planning.verify_figures import loads_after
 from kafka_reassign_rpc.pipeline.planning.verify_files import faults_of_files, named_faults
-from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
     BrokerSpace,
     broker_spaces,
@@ -21,11 +19,11 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     holdable_bytes,
     limited_spaces,
     overfull_brokers,
+    still_coming,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
-from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows, SnapshotSums
-from kafka_reassign_rpc.pipeline.planning.verify_topics import faults_of_topics, topic_shares
+from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows, SnapshotSums, faults_of_topics, topic_shares
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -40,6 +38,7 @@ _OF_LEFT_OUT = 10
 SENTENCES = {
     **verify_rules.SENTENCES,
     **verify_chunk.SENTENCES,
+    **verify_figures.SENTENCES,
     "broker-max": "no broker comes to hold more than a --broker-max-… allows",
     "capacity": "brokers and their volumes have room for what comes",
     "complete": "the plan says whether partitions miss its goal, and how many",
@@ -60,8 +59,8 @@ def rows_to_verify(path: StorePath, summary: PlanSummary) -> int:
 
 
 def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """The rules that the plan breaks: the first rows of each, and how many more. Raises BadInput for
-    unreadable files.
+    """The rules that the plan breaks: the first rows of each, and how many more. It is the last to read the snapshot.
+    Raises BadInput for unreadable files.
     """
     summary = checked_summary(path, plan)
     listed = [
@@ -73,25 +72,26 @@ def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViol
     said, sums = sources_of(path, plan), SnapshotSums()
     for of_some in call([said.partitions], _sums, None):
         sums.add(of_some)
-    facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
-    spaces = broker_spaces(path, summary.requested.headroom)
-    limits = summary.requested.broker_max
+    coming, held, limits = still_coming(path), sums.held(), summary.requested.broker_max
+    facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, held, coming))
+    spaces = broker_spaces(path, summary.requested.headroom, coming)
     limited = {broker for name, of in limits.items() if name != "bytes" for broker in of}
-    allowed = limited_spaces(path, spaces, sums.held(), limits.get("bytes", {}))
+    allowed = limited_spaces(spaces, held, limits.get("bytes", {}), coming)
     facts = facts._replace(roomy=_roomy(allowed, facts, summary) - limited)
     checked = _together(call(said, check_chunk, facts))
     if checked.no_room:
         rooms = certain_rooms(allowed, checked.arriving, facts.receivers - limited, all_known=not sums.unknown_sizes)
         checked.add(_together(call(said, check_room, (facts, rooms))))
-    found = [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
+    call.forget()
+    odd = zip(*call(faults_of_files(plan), named_faults, None), strict=True)
+    found = [fault for of_one in odd for fault in sorted(chain.from_iterable(of_one), key=lambda one: one.name)]
+    found += [one for rule in sorted(checked.named) if rule != USELESS for one in checked.violations(rule)]
     full = overfull_brokers(spaces, checked.arriving)
     found += [RuleViolation("capacity", f"broker {broker}", why) for broker, why in full]
-    found += brokers_over_limits(checked.brokers, summary.requested)
-    found += faults_of_batches(checked.batches, summary)
-    odd = zip(*call(faults_of_files(plan), named_faults, None), strict=True)
-    found += [fault for of_one in odd for fault in sorted(chain.from_iterable(of_one), key=lambda one: one.name)]
+    found += verify_figures.brokers_over_limits(checked.brokers, summary.requested)
+    found += verify_figures.faults_of_batches(checked.batches, summary)
     found += faults_of_topics(checked, summary)
-    found += faults_of_figures(sums, checked, listed, facts, summary)
+    found += verify_figures.faults_of_figures(sums, checked, listed, facts, summary)
     return first_of_each(found)
 
 

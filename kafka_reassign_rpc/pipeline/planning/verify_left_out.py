@@ -21,16 +21,18 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     repeated,
     sizes,
     stable,
+    told,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_facts import COMBINE, DRAIN, EXPAND, HEAL, SET_FACTOR, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_racks import (
+from kafka_reassign_rpc.pipeline.planning.verify_rules import empties, is_healed
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import (
     MANY,
     Racks,
+    Stood,
+    is_led_by,
     less_even_over_racks,
     mends_racks,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rules import empties, is_healed
-from kafka_reassign_rpc.pipeline.planning.verify_snapshot import Stood, is_led_by
 
 RULE = "left-out"
 SENTENCE = "what is left out cannot be moved, for the reason that the plan gives"
@@ -45,7 +47,7 @@ class LeftOut(NamedTuple):
     """Rows of the table of partitions left out, in order of keys; what the snapshot says of them is in `stood`.
 
     reason      a row of `texts`
-    bytes       NOBODY: unknown, or the plan is of an earlier release
+    bytes       NOBODY: unknown
     """
 
     key: Ints
@@ -97,8 +99,7 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
         return f"the plan has the replicas {listed(left.replicas[row])}, the snapshot {listed(stood.replicas[row])}"
 
     def size(row: int) -> str:
-        known = None if stood.bytes[row] == NOBODY else stood.bytes[row]
-        return f"the plan has {left.bytes[row]} bytes, the snapshot {known}"
+        return f"the plan has {told(left.bytes[row])} bytes, the snapshot {told(stood.bytes[row])}"
 
     def said(row: int) -> str:
         return texts.said[int(left.reason[row])]
@@ -107,7 +108,7 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
         return f"{texts.goals_said[left.reason[row]] or 'no goal'} is said to ask for it"
 
     yield Fault(there & ~are_same(left.replicas, stood.replicas), replicas)
-    yield Fault(there & (left.bytes != NOBODY) & (left.bytes != stood.bytes), size)
+    yield Fault(there & (left.bytes != stood.bytes), size)
     if facts.kind == COMBINE:
         healed, drained = (in_some(of) for of in _leaving(stood.replicas, facts))
         others = texts.goals[left.reason] != healed + 2 * drained

@@ -8,10 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
-from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows, read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import counted
+
+_READ = ("topic", "partition", "replicas", "adding", "bytes")
+
+
+class Coming(NamedTuple):
+    """Bytes that moves have yet to bring to each broker. `all_known`: each of these moves tells its size."""
+
+    bytes: Counter[int]
+    all_known: bool
 
 
 class BrokerSpace(NamedTuple):
@@ -69,12 +77,11 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
     return None
 
 
-def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
+def broker_spaces(path: StorePath, headroom: float, coming: Coming) -> dict[int, BrokerSpace]:
     """Without unknown brokers. `headroom`: the share of each volume that stays free."""
     brokers = read_broker_rows(path)
     are_known = all(row["free_bytes"] is not None for row in brokers)
     held: Mapping[int, int] = {} if are_known else _held(path)
-    coming = _still_coming(path)
     volumes = _volumes(read_log_dirs(path))
     spaces = {}
     for row in brokers:
@@ -85,20 +92,19 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
                 spaces[broker] = BrokerSpace(room, (room,))
             continue
         rooms = [max(0, free - int(size * headroom)) for size, free in volumes.get(broker, [(size, free)])]
-        spaces[broker] = BrokerSpace(sum(rooms) - coming.get(broker, 0), tuple(rooms))
+        spaces[broker] = BrokerSpace(sum(rooms) - coming.bytes[broker], tuple(rooms))
     return spaces
 
 
 def limited_spaces(
-    path: StorePath, spaces: Mapping[int, BrokerSpace], held: Mapping[int, int], limits: Mapping[int, int]
+    spaces: Mapping[int, BrokerSpace], held: Mapping[int, int], limits: Mapping[int, int], coming: Coming
 ) -> dict[int, BrokerSpace]:
     """`limits`: by broker, the most bytes that it may hold; those of its replicas (`held`) and what moves have yet to
     bring are there already.
     """
-    coming = _still_coming(path) if limits else {}
     found = dict(spaces)
     for broker, most in limits.items():
-        left = most - held.get(broker, 0) - coming.get(broker, 0)
+        left = most - held.get(broker, 0) - coming.bytes[broker]
         space = spaces.get(broker, BrokerSpace(left, (left,)))
         found[broker] = space._replace(total=min(space.total, left))
     return found
@@ -109,19 +115,17 @@ def disk_sizes(path: StorePath) -> dict[int, int]:
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
 
-def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] | None:
+def holdable_bytes(path: StorePath, held: Mapping[int, int], coming: Coming) -> dict[int, int] | None:
     """What a broker's replicas have (`held`) and what is free, less what moves have yet to bring; or its size. None: a
     replica of unknown size is on its way.
     """
-    for batch in snapshot_files.record_batches(path, "partitions"):
-        comes = pc.greater(pc.list_value_length(batch["adding"]), 0)
-        if pc.any(pc.and_(comes, pc.is_null(batch["bytes"]))).as_py():
-            return None
-    coming, found = _still_coming(path), {}
+    if not coming.all_known:
+        return None
+    found = {}
     for row in read_broker_rows(path):
         broker, size, free = row["broker"], row["capacity_bytes"], row["free_bytes"]
         if free is not None:
-            found[broker] = max(0, free + held.get(broker, 0) - coming.get(broker, 0))
+            found[broker] = max(0, free + held.get(broker, 0) - coming.bytes[broker])
         elif size is not None:
             found[broker] = size
     return found
@@ -129,41 +133,37 @@ def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] |
 
 def _held(path: StorePath) -> Counter[int]:
     held: Counter[int] = Counter()
-    for batch in snapshot_files.record_batches(path, "partitions"):
+    for batch in snapshot_files.record_batches(path, "partitions", _READ):
         sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))
         replicas = pa.table({"broker": pc.list_flatten(batch["replicas"]), "bytes": sizes})
         for row in replicas.group_by("broker").aggregate([("bytes", "sum")]).to_pylist():
             held[row["broker"]] += row["bytes_sum"] or 0
         for row in _adding(batch):
-            held.update(dict.fromkeys(set(row["adding"]).difference(row["replicas"]), row["bytes"]))
+            held.update(dict.fromkeys(set(row["adding"]).difference(row["replicas"]), row["bytes"] or 0))
     return held
 
 
 def _adding(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    chosen = pc.and_(pc.greater(pc.list_value_length(batch["adding"]), 0), pc.is_valid(batch["bytes"]))
-    rows: list[dict[str, Any]] = batch.filter(chosen).to_pylist()
+    rows: list[dict[str, Any]] = batch.filter(pc.greater(pc.list_value_length(batch["adding"]), 0)).to_pylist()
     return rows
 
 
-def _still_coming(path: StorePath) -> Counter[int]:
-    """Bytes that adding replicas lack."""
-    sizes = {
-        (row["topic"], row["partition"], broker): row["bytes"]
-        for batch in snapshot_files.record_batches(path, "partitions")
-        for row in _adding(batch)
-        for broker in row["adding"]
-    }
+def still_coming(path: StorePath) -> Coming:
+    """What adding replicas lack."""
+    moves = [row for batch in snapshot_files.record_batches(path, "partitions", _READ) for row in _adding(batch)]
+    sizes = {(row["topic"], row["partition"], broker): row["bytes"] for row in moves for broker in row["adding"]}
+    known = {name: size for name, size in sizes.items() if size is not None}
     coming: Counter[int] = Counter()
-    for (_, _, broker), size in sizes.items():
+    for (_, _, broker), size in known.items():
         coming[broker] += size
-    topics = pa.array(sorted({topic for topic, _, _ in sizes}), pa.string())
-    for batch in snapshot_files.record_batches(path, "replicas") if sizes else ():
+    topics = pa.array(sorted({topic for topic, _, _ in known}), pa.string())
+    for batch in snapshot_files.record_batches(path, "replicas") if known else ():
         there = pc.and_(pc.is_valid(batch["bytes"]), pc.invert(batch["future"]))
         for row in batch.filter(pc.and_(there, pc.is_in(batch["topic"], topics))).to_pylist():
-            size = sizes.get((row["topic"], row["partition"], row["broker"]))
+            size = known.get((row["topic"], row["partition"], row["broker"]))
             if size is not None:
                 coming[row["broker"]] -= min(row["bytes"], size)
-    return coming
+    return Coming(coming, len(known) == len(sizes))
 
 
 def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]:

@@ -34,14 +34,14 @@ from kafka_reassign_rpc.pipeline.planning.verify_facts import (
     SET_FACTOR,
     PlanFacts,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_racks import (
+from kafka_reassign_rpc.pipeline.planning.verify_snapshot import (
     MANY,
     Racks,
+    Stood,
     less_even_over_racks,
     mends_racks,
     rack_losses,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_snapshot import Stood
 
 ROWS = 50_000
 """Moves that are judged at a time: a table of racks or brokers has as many rows."""

@@ -1,17 +1,21 @@
-"""Sums of the chunks of a plan, with which limits and figures are compared: they add up."""
+"""Sums of the chunks of a plan, with which limits and figures are compared: they add up.
+
+Whether the summary's figures of topics follow.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.broker_lists import Ints, Mask, flat, grouped
+from kafka_reassign_rpc.pipeline.broker_lists import NOBODY, Ints, Mask, flat, grouped, looked_up
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, RuleViolation
+from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures
 
 
 @dataclass(slots=True)
@@ -31,20 +35,13 @@ class BatchSums:
         self.copying += other.copying
 
 
-@dataclass(slots=True)
-class BrokerSums:
+class BrokerSums(NamedTuple):
     """Of one batch."""
 
     receives: int = 0
     got: int = 0
     sends: int = 0
     sent: int = 0
-
-    def add(self, other: "BrokerSums") -> None:
-        self.receives += other.receives
-        self.got += other.got
-        self.sends += other.sends
-        self.sent += other.sent
 
 
 class BrokerDelta(NamedTuple):
@@ -60,6 +57,13 @@ class BrokerDelta(NamedTuple):
     messages_in: int = 0
     cpu: int = 0
     unknown: int = 0
+
+
+S = TypeVar("S", BrokerSums, BrokerDelta)
+
+
+def plus(one: S, other: S) -> S:
+    return type(one)(*map(add, one, other))
 
 
 @dataclass(slots=True)
@@ -113,7 +117,7 @@ class CheckedRows:
         for batch, sums in other.batches.items():
             self.batches.setdefault(batch, BatchSums(sums.first, sums.last)).add(sums)
         for key, loads in other.brokers.items():
-            self.brokers.setdefault(key, BrokerSums()).add(loads)
+            self.brokers[key] = plus(self.brokers.get(key, BrokerSums()), loads)
         for broker, sizes in other.arriving.items():
             self.arriving.setdefault(broker, []).extend(sizes)
         self.impact.update(other.impact)
@@ -140,8 +144,7 @@ class CheckedRows:
             yield RuleViolation.unnamed(rule, self.counts[rule] - len(named))
 
     def change(self, broker: int, delta: BrokerDelta) -> None:
-        known = self.deltas.get(broker, BrokerDelta())
-        self.deltas[broker] = BrokerDelta._make(map(add, known, delta))
+        self.deltas[broker] = plus(self.deltas.get(broker, BrokerDelta()), delta)
 
 
 @dataclass(slots=True)
@@ -171,7 +174,7 @@ class SnapshotSums:
         self.known += other.known
         self.largest = max(filter(None, (self.largest, other.largest)), default=None)
         for broker, load in other.loads.items():
-            self.loads[broker] = BrokerDelta._make(map(add, self.loads.get(broker, BrokerDelta()), load))
+            self.loads[broker] = plus(self.loads.get(broker, BrokerDelta()), load)
 
 
 def loads_of(replicas: Ints, size: Ints, unknown: Mask, rates: Sequence[Ints]) -> dict[int, BrokerDelta]:
@@ -192,3 +195,49 @@ def loads_of(replicas: Ints, size: Ints, unknown: Mask, rates: Sequence[Ints]) -
     }
     rows = grouped({"broker": broker}, sums)
     return {row["broker"]: BrokerDelta(replicas=row["count"], **{name: row[name] for name in sums}) for row in rows}
+
+
+PIECE = 5_000
+"""A larger topic is spread in such pieces."""
+
+Shares = Mapping[str, Mapping[int, float]]
+"""By measure and broker: its part of each topic, with the tolerance."""
+
+
+def topic_shares(summary: PlanSummary) -> Shares:
+    """Empty unless the plan was to spread topics."""
+    asked = [name for name in TopicFigures.__struct_fields__ if summary.requested.weights.get(f"topic_{name}")]
+    return {name: _shares(name, summary) for name in asked} if summary.kind == "rebalance" else {}
+
+
+def _shares(name: str, summary: PlanSummary) -> Mapping[int, float]:
+    targets = {one.broker: getattr(one.target, name) for one in summary.brokers if one.live}
+    whole = sum(targets.values())
+    return {broker: one / whole * (1 + summary.requested.tolerance) for broker, one in targets.items()} if whole else {}
+
+
+def above_even(pieces: Ints, replicas: Ints, shares: Shares) -> dict[str, int]:
+    """What brokers have above their shares, rounded up. `pieces`: of topics, by row."""
+    broker, place, piece = flat(replicas, pieces)
+    rows = grouped({"piece": piece, "broker": broker}, {"leaders": (place == 0).astype(np.int64)})
+    names = ("piece", "broker", "count", "leaders")
+    columns = {name: np.array([row[name] for row in rows], np.int64) for name in names}
+    _, of_piece = np.unique(columns["piece"], return_inverse=True)
+    above = {}
+    for name, parts in shares.items():
+        held = columns["leaders" if name == "leaders" else "count"]
+        whole = np.bincount(of_piece, held, minlength=1)[of_piece] if len(held) else held
+        place_of = looked_up(columns["broker"], {one: number for number, one in enumerate(parts)})
+        part = np.array([*parts.values(), np.inf])[np.where(place_of == NOBODY, -1, place_of)]
+        most = np.ceil(whole * part - 1e-9)
+        above[name] = int(np.where(np.isfinite(most), np.maximum(0, held - most), 0).sum())
+    return above
+
+
+def faults_of_topics(checked: CheckedRows, summary: PlanSummary) -> Iterator[RuleViolation]:
+    """Other plans than those that were to spread topics have none."""
+    spreads = bool(topic_shares(summary))
+    for name in ("topics_before", "topics_after"):
+        says, follows = getattr(summary, name), TopicFigures(**getattr(checked, name)) if spreads else None
+        if says != follows:
+            yield RuleViolation("summary", name, f"{says}, not {follows}")

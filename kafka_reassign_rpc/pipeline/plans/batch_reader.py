@@ -53,6 +53,25 @@ class PlanBatch(msgspec.Struct, frozen=True):
     topic_ids: dict[str, str] = {}
 
 
+Entries = Mapping[TopicPartition, PlanEntry]
+
+
+def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
+    return {name: entry for name, entry in entries.items() if entry.reordered != entry.expected_replicas}
+
+
+def order_before(entries: Entries) -> PlanBatch:
+    """A file for kafka-reassign --execute after a cancel: it expects the reordered replicas."""
+    return PlanBatch(
+        [
+            msgspec.structs.replace(
+                entry, replicas=entry.expected_replicas, expected_replicas=entry.reordered, first_leader=-1
+            )
+            for _, entry in sorted(first_led(entries).items())
+        ]
+    )
+
+
 class _TopicIds(msgspec.Struct, frozen=True):
     topic_ids: dict[str, str] = {}
 
@@ -86,7 +105,7 @@ def plan_files(path: StorePath, planned: Iterable[int], *, undo: bool) -> dict[S
     """The files to carry out, in order: those of batches/, each with itself, or those of rollback/, each with the batch
     that it undoes. Raises BadInput where one of a batch is lost: submit would call the rest of it all.
     """
-    batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
+    batches = files_by_number(path / BATCHES)
     if lost := set(planned).difference(batches):
         raise BadInput(
             f"{path}: {those(lost, 'batch', 'have')} no file: copy the whole plan again, or make it again with"
@@ -94,11 +113,20 @@ def plan_files(path: StorePath, planned: Iterable[int], *, undo: bool) -> dict[S
         )
     if not undo:
         return {batches[number]: batches[number] for number in sorted(batches)}
-    back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
+    back = files_by_number(path / ROLLBACK)
     alone = sorted(batches.keys() ^ back.keys())
     if alone:
         raise BadInput(f"{path}: batch {alone[0]} has no file in {BATCHES if alone[0] in back else ROLLBACK}/")
     return {back[number]: batches[number] for number in sorted(back, reverse=True)}
+
+
+def files_by_number(directory: StorePath) -> dict[int, StorePath]:
+    """Those of batches/ or rollback/ that `submit` reads. Raises BadInput."""
+    found: dict[int, StorePath] = {}
+    for file in matching(directory, "rollback-*.json" if directory.name == ROLLBACK else "batch-*.json"):
+        if (first := found.setdefault(batch_number(file), file)) is not file:
+            raise BadInput(f"{directory}: {first.name} and {file.name} are of one batch")
+    return found
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:

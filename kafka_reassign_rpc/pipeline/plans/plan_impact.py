@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core.rack_evenness import fewer_or_less_even
+from kafka_reassign_rpc.pipeline.plans.move_texts import pace_text
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     ImpactFigures,
@@ -12,7 +13,6 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     across_racks_text,
     rack_lines,
 )
-from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text
 from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import duration, size

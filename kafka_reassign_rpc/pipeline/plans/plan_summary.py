@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Protocol, TypeVar
 
 import msgspec
@@ -7,7 +7,7 @@ from msgspec import Meta
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
-from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
 from kafka_reassign_rpc.support.counted import agreeing, counted, those
 from kafka_reassign_rpc.support.human_units import size
 from kafka_reassign_rpc.support.secrecy import told_path
@@ -16,7 +16,9 @@ VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
 COMBINE = "combine"
 AtLeastOne = Annotated[int, Meta(ge=1)]
-"""With no moves at a time a plan would never end."""
+"""With no moves at a time, or at no rate, a plan would never end."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(gt=0)]
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
@@ -33,6 +35,15 @@ class LoadFigures(msgspec.Struct, frozen=True):
     potential_out: float = 0
     messages_in: float = 0
     cpu: float = 0
+
+
+def _one_of(names: Iterable[str]) -> Meta:
+    return Meta(pattern=f"^({'|'.join(names)})$")
+
+
+Measure = Annotated[str, _one_of(LoadFigures.__struct_fields__)]
+Weighed = Annotated[str, _one_of(GoalWeights.__struct_fields__)]
+Kind = Annotated[str, _one_of(GoalKind)]
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):
@@ -145,23 +156,23 @@ class PlanRequest(msgspec.Struct, frozen=True):
     topics: list[str]
     factor: int | None
     seed: int
-    tolerance: float
-    headroom: float
+    tolerance: Share
+    headroom: Share
     max_bytes: int
-    weights: dict[str, float]
+    weights: dict[Weighed, float]
     moves_per_broker: AtLeastOne
     bytes_per_broker: int
     bytes_per_batch: int
     moves_per_batch: AtLeastOne
     racks: bool = False
     leaders_stay: bool = False
-    broker_weights: dict[int, dict[str, float]] = {}
+    broker_weights: dict[int, dict[Measure, Weight]] = {}
     to: list[int] = []
     within: int | None = None
-    parts: dict[str, list[int]] = {}
+    parts: dict[Kind, list[int]] = {}
     allow_fewer_racks: bool = False
     least_bytes: int = 0
-    broker_max: dict[str, dict[int, int]] = {}
+    broker_max: dict[Measure, dict[int, int]] = {}
     locality: bool = False
 
 
@@ -235,7 +246,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     reachable         by measure and broker that a rebalance evens out: the nearest to its target that racks allow
     """
 
-    kind: str
+    kind: Kind
     cluster_id: str
     at: int
     requested: PlanRequest
@@ -245,37 +256,37 @@ class PlanSummary(msgspec.Struct, frozen=True):
     lower_bound: int
     unknown_sizes: int
     rounds: int
-    imbalance_before: dict[str, float]
-    imbalance_after: dict[str, float]
+    imbalance_before: dict[Measure, float]
+    imbalance_after: dict[Measure, float]
     brokers: list[BrokerFigures]
     racks: list[RackFigures]
     batches: list[BatchFigures]
     left_out: list[LeftOutFigures]
     notes: list[str]
-    bandwidth: int
+    bandwidth: AtLeastOne
     expected_seconds: float
     batches_seconds: float = 0.0
     bound_seconds: float = 0.0
     bottleneck: BottleneckFigures | None = None
     gains: list[GainFigures] = []
     timeline: TimelineFigures | None = None
-    broker_bandwidth: dict[int, int] = {}
-    throttle: int | None = None
+    broker_bandwidth: dict[int, AtLeastOne] = {}
+    throttle: AtLeastOne | None = None
     complete: bool = True
     largest: LargestFigures | None = None
     why_not_better: list[ShortfallFigures] = []
     moves_at_a_time: int | None = None
     impact: ImpactFigures | None = None
     version: int = VERSION
-    furthest_before: dict[str, int] = {}
-    furthest_after: dict[str, int] = {}
+    furthest_before: dict[Measure, int] = {}
+    furthest_after: dict[Measure, int] = {}
     tried: int = 0
     topics_before: TopicFigures | None = None
     topics_after: TopicFigures | None = None
     missed: int = 0
     filled: list[int] = []
     searched: bool = False
-    reachable: dict[str, dict[int, float]] = {}
+    reachable: dict[Measure, dict[int, float]] = {}
 
     def brokers_of(self, goal: str) -> list[int] | None:
         """Those that the plan heals (empty: all that are lost), drains or expands to; None: another kind of plan."""

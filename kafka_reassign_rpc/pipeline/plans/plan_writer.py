@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.parquet_files import required
 from kafka_reassign_rpc.pipeline.plans.plan_directory import AGAIN, LEFT_OUT, MOVES, PlanDirectory, ids_of
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, read_summary
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -13,29 +14,20 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 _IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 MOVES_SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("from_replicas", _IDS, nullable=False),
-        pa.field("to_replicas", _IDS, nullable=False),
-        pa.field("leader", pa.int32()),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("rule", pa.string(), nullable=False),
-        pa.field("batch", pa.int32(), nullable=False),
-        pa.field("priority", pa.int32(), nullable=False),
-        pa.field("first_leader", pa.int32()),
-        pa.field("start", pa.int32()),
+        *required(("topic", pa.string()), ("partition", pa.int32()), ("from_replicas", _IDS), ("to_replicas", _IDS)),
+        ("leader", pa.int32()),
+        *required(("bytes", pa.int64()), ("reason", pa.string()), ("rule", pa.string()), ("batch", pa.int32())),
+        *required(("priority", pa.int32())),
+        ("first_leader", pa.int32()),
+        ("start", pa.int32()),
     ]
 )
 """`leader`: in the snapshot; null: none. `start`: over all batch files."""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("replicas", _IDS, nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("bytes", pa.int64()),
+        *required(("topic", pa.string()), ("partition", pa.int32()), ("replicas", _IDS), ("reason", pa.string())),
+        ("bytes", pa.int64()),
     ]
 )
 """`bytes`: of one replica; null: unknown."""

@@ -16,10 +16,7 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
-from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
-from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
-from kafka_reassign_rpc.pipeline.snapshots.rates_over_time import RatesOverTime
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, Rates, RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import NO_RATES, EarlierSizes, Rates, RatesOverTime, RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -33,6 +30,7 @@ MOST_LONG = 2**63 - 1
 CONFIG_TOPICS = 500
 Status = Callable[[str], None]
 ReplicaKey = tuple[str, int, int]
+_NAMED = 5
 
 
 @dataclass
@@ -339,3 +337,34 @@ class _Export:
 
 def _or_unknown(size: int | None) -> int:
     return UNKNOWN if size is None else size
+
+
+@dataclass
+class _Group:
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+class ExportWarnings:
+    """One line for all brokers or topics with the same error. Its size depends on the number of different errors, not
+    on the cluster.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str, str], _Group] = {}
+
+    def add(self, one: str, many: str, name: object, why: str) -> None:
+        """`one`: the text for one, with {} for the name; `many`: the text after a number."""
+        group = self._groups.setdefault((one, many, why), _Group())
+        group.count += 1
+        if len(group.names) < _NAMED:
+            group.names.append(str(name))
+
+    def lines(self) -> list[str]:
+        found = []
+        for (one, many, why), group in self._groups.items():
+            more = ", …" if group.count > len(group.names) else ""
+            names = ", ".join(group.names)
+            what = one.format(names) if group.count == 1 else f"{group.count} {many} ({names}{more})"
+            found.append(f"{what}: {why}")
+        return found

@@ -3,18 +3,15 @@ program means an unknown one (that is null), a broker without an id, sums that a
 columns, a batch at a time, and imports no planner and no PySpark.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE, RATES
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, TABLES
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import MOST_RATE, RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import first_of
 
@@ -27,11 +24,11 @@ _FIGURES = {"partitions": ("bytes", *RATES, *_BROKERS["partitions"]), "replicas"
 _NAMES = {"partitions": ("topic", "partition"), "replicas": ("topic", "partition", "broker")}
 
 
-def require_possible_figures(path: StorePath, tables: Iterable[str] = tuple(_FIGURES)) -> None:
+def require_possible_figures(path: StorePath) -> None:
     """No size, rate and broker is below 0, a rate is below `MOST_RATE`, lists have a broker in each place, and all
     replicas have `MOST_BYTES` at most. Raises BadInput, which names rows.
     """
-    for table in tables:
+    for table in _FIGURES:
         if not _are_possible(path, table):
             raise BadInput(f"{snapshot_files.table_path(path, table)}: {_what_is_odd(path, table)}")
 
@@ -39,7 +36,7 @@ def require_possible_figures(path: StorePath, tables: Iterable[str] = tuple(_FIG
 def _are_possible(path: StorePath, table: str) -> bool:
     """The names of rows take most time to read: they are not needed here."""
     held = 0.0
-    for batch in _batches(path, table, _FIGURES[table]):
+    for batch in snapshot_files.record_batches(path, table, _FIGURES[table]):
         size = np.asarray(pc.fill_null(batch["bytes"], 0)).astype(np.float64)
         held += float((size * _copies(batch)).sum())
         rates = [np.asarray(pc.fill_null(batch[name], 0.0)) for name in RATES if name in batch.schema.names]
@@ -54,7 +51,7 @@ def _what_is_odd(path: StorePath, table: str) -> str:
     """Exact, and slow."""
     held, largest, wrong = 0, (-1, ""), list[str]()
     count = 0
-    for batch in _batches(path, table, (*_NAMES[table], *_FIGURES[table])):
+    for batch in snapshot_files.record_batches(path, table, (*_NAMES[table], *_FIGURES[table])):
         for row, copies in zip(batch.to_pylist(), _copies(batch).tolist(), strict=True):
             size, name = row["bytes"] or 0, _name(row)
             held, largest = held + size * copies, max(largest, (size, name))
@@ -79,12 +76,6 @@ def _what_is_odd(path: StorePath, table: str) -> str:
 def too_many_bytes(held: int, largest: str, size: int) -> str:
     """The largest replica may be the odd one."""
     return f"all replicas have {held} bytes, which no cluster holds; the largest is {largest}: {size}"
-
-
-def _batches(path: StorePath, table: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    schema = pa.schema([TABLES[table].field(name) for name in names])
-    added = [name for name in ADDED[table] if name in names]
-    return parquet_files.record_batches(snapshot_files.table_path(path, table), schema, added=added)
 
 
 def _are_brokers(lists: pa.Array) -> bool:

@@ -1,8 +1,11 @@
-"""Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`), complete with meta.json."""
+"""Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`), complete with meta.json.
+
+Snapshots that were taken over time, in one directory. Does not import PySpark, which takes seconds.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
@@ -144,39 +147,83 @@ def min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
     """Of the topics that set it, and the cluster's default."""
     own: dict[str, int] = {}
     default = 1
-    for batch in record_batches(path, "configs"):
-        for row in batch.to_pylist():
-            number = whole_number(row["value"] or "", 0, INT32) if row["name"] == MIN_INSYNC_REPLICAS else None
-            if number is not None:
-                if row["resource_type"] == "topic":
-                    own[row["resource"]] = number
-                elif row["resource"] == "":
-                    default = number
+    for row in rows(path, "configs"):
+        number = whole_number(row["value"] or "", 0, INT32) if row["name"] == MIN_INSYNC_REPLICAS else None
+        if number is not None:
+            if row["resource_type"] == "topic":
+                own[row["resource"]] = number
+            elif row["resource"] == "":
+                default = number
     return own, default
 
 
 def topic_names(path: StorePath) -> set[str]:
     """A snapshot of an earlier release names topics by their partitions alone."""
     names = set(read(path, "topics")["topic"].to_pylist())
-    column = pa.schema([TABLES["partitions"].field("topic")])
-    for batch in () if names else parquet_files.record_batches(table_path(path, "partitions"), column):
+    for batch in () if names else record_batches(path, "partitions", ["topic"]):
         names.update(batch.column("topic").unique().to_pylist())
     return names
 
 
 def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]:
     """Reads one column of all partitions."""
-    column = pa.schema([TABLES["partitions"].field("topic")])
     wanted, found = pa.array(sorted(topics), pa.string()), set[str]()
-    for batch in parquet_files.record_batches(table_path(path, "partitions"), column):
+    for batch in record_batches(path, "partitions", ["topic"]):
         names = batch.column("topic")
         found.update(names.filter(pc.is_in(names, wanted)).unique().to_pylist())
     return found
 
 
-def record_batches(path: StorePath, table: str, *, also: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Columns of every snapshot, `also` those that earlier ones lack."""
-    known = IN_EVERY_SNAPSHOT[table]
-    more = [name for name in also if name not in known.names]
-    schema = pa.schema([*known, *(TABLES[table].field(name) for name in more)])
-    return parquet_files.record_batches(table_path(path, table), schema, added=more)
+def record_batches(path: StorePath, table: str, columns: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """`columns`: None: all. Those that earlier snapshots lack are null there."""
+    schema = TABLES[table] if columns is None else pa.schema([TABLES[table].field(name) for name in columns])
+    added = [name for name in ADDED[table] if name in schema.names]
+    return parquet_files.record_batches(table_path(path, table), schema, added=added)
+
+
+def rows(path: StorePath, table: str) -> Iterator[dict[str, Any]]:
+    for batch in record_batches(path, table):
+        yield from batch.to_pylist()
+
+
+class FoundSnapshot(NamedTuple):
+    path: StorePath
+    meta: SnapshotMeta
+
+
+def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
+    """The oldest comes first; the directory itself may be one. Raises BadInput if there is none, one is unreadable, or
+    they are of several clusters.
+    """
+    if not directory.is_dir():
+        raise BadInput(f"{told_path(str(directory))}: no such directory")
+    paths = [directory] if (directory / META).exists() else _directories_inside(directory)
+    if not paths:
+        raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")
+    found = sorted((_checked(path, len(paths) > 1) for path in paths), key=lambda one: (one.meta.at, one.path))
+    first = found[0]
+    for one in found:
+        if one.meta.cluster_id != first.meta.cluster_id:
+            raise BadInput(
+                f"{directory}: snapshots of different clusters: {first.path.name} is of {first.meta.cluster_id}, "
+                f"{one.path.name} of {one.meta.cluster_id}"
+            )
+        if one is not first and one.meta.at == first.meta.at:
+            raise BadInput(f"{directory}: {first.path.name} and {one.path.name} were taken at the same time")
+        first = one
+    return found
+
+
+def _checked(path: StorePath, is_one_of_several: bool) -> FoundSnapshot:
+    try:
+        return FoundSnapshot(path, check(path))
+    except BadInput as error:
+        if not is_one_of_several:
+            raise
+        raise BadInput(f"{error}; or move {path.name} out of {path.parent}, to do without it") from None
+
+
+def _directories_inside(directory: StorePath) -> list[StorePath]:
+    """A hidden directory belongs to an unfinished export."""
+    inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]

@@ -110,6 +110,10 @@ IN_EVERY_SNAPSHOT = {
 BROKERS, LOG_DIRS, TOPICS = TABLES["brokers"], TABLES["log_dirs"], TABLES["topics"]
 PARTITIONS, REPLICAS, CONFIGS = TABLES["partitions"], TABLES["replicas"], TABLES["configs"]
 
+RATES = ("produce_rate", "fetch_rate", "message_rate", "cpu_rate")
+"""Columns of `partitions`: the rates of a partition."""
+MOST_RATE = float(1 << 40)
+"""No partition gets or sends so much; sums of larger ones would not fit into columns."""
 OF_BROKER, OF_ALL_BROKERS, STATIC = 2, 3, 4
 """Sources: a broker's own dynamic configs, those of all brokers, and a broker's static ones."""
 

@@ -12,10 +12,9 @@ from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.plans.batch_reader import Entries, PlanEntry, first_led
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
 from kafka_reassign_rpc.support.counted import counted
 
 Assignment = Mapping[TopicPartition, tuple[int, ...]]

@@ -1,28 +1,82 @@
 """What `submit` does for brokers that a plan drains: cordons them, moves away what came after the snapshot, and says
 whether they are empty. A drain of some topics alone does not empty a broker.
+
+What `submit` says at its end of brokers or log dirs that its plan empties.
 """
 
+import shlex
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client import ClusterNode, KafkaError, PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
+from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, Entries, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.plans.plan_writer import read_left_out, require_all_left_out
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.pipeline.submission import drain_rest
-from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.replica_order import Entries
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 from kafka_reassign_rpc.support.typed_commands import command
 
+NAMED = 5
+
+
+class NotEmpty(Exception):
+    """The plan is carried out, but something that it empties still holds replicas. Exit code 5."""
+
+
+@dataclass
+class Left:
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, name: str) -> None:
+        self.count += 1
+        if len(self.first) < NAMED:
+            self.first.append(name)
+
+
+def lines_of(places: Mapping[str, Left], again: Callable[[], Iterable[str]]) -> list[str]:
+    """`places` are named as in "broker 3"; `again`: the commands that empty the rest."""
+    lines = [
+        f"{place} is not empty: it has {counted(left.count, 'replica')} ({first_of(left.first, NAMED, of=left.count)})"
+        if left.count
+        else f"{place} is empty"
+        for place, left in places.items()
+    ]
+    if any(left.count for left in places.values()):
+        lines.append("what is there was left out, came after the last look, or has nowhere to go; to plan it again:")
+        lines += [f"  {one}" for one in again()]
+    return lines
+
+
+def plan_again(path: StorePath, kind: str, words: Iterable[str]) -> Iterator[str]:
+    """Commands that plan what is left, with these words after `plan KIND`, and carry it out. `path`: the plan."""
+    snapshot, plan = f"{path}-snapshot", f"{path}-again"
+    yield command("kafka-reassign-rpc export", "--out", snapshot)
+    yield f"kafka-reassign-rpc plan {kind} {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"
+    yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
+
+
+def refuse_rest(places: Mapping[str, Left], begun: int) -> None:
+    """Raises NotEmpty, so that nobody takes the end of the moves for the end of the drain."""
+    full = [place for place, left in places.items() if left.count]
+    if full:
+        moves, are = counted(begun, "move", "were"), agreeing(len(full), "are")
+        raise NotEmpty(f"the plan is carried out ({moves} begun now), but {first_of(full, NAMED)} {are} not empty")
+
+
+MOST = 1_000
+"""More need another plan, which first shows what they cost."""
 ROUNDS = 3
 """Without a cordon more may come each time."""
 MEANWHILE = "meanwhile"
@@ -120,9 +174,7 @@ class DrainedBrokers:
         nodes = [node for node in everything.nodes if node.id not in servers]
         cordoned = client.cordoned() if client.can_cordon() else frozenset()
         staying = self._left_out.union(left_out) | client.list_partition_reassignments().keys()
-        return drain_rest.moves_of(
-            nodes, everything.topics, self.brokers, self.plan.summary.requested.to, cordoned, staying
-        )
+        return moves_of(nodes, everything.topics, self.brokers, self.plan.summary.requested.to, cordoned, staying)
 
     def _left(self) -> dict[int, Left]:
         return self.cluster.until(self._look, lambda found: not _is_full(found), self.cluster.intervals.mismatch)
@@ -189,3 +241,46 @@ class DrainedBrokers:
 
 def _is_full(left: Mapping[int, Left]) -> bool:
     return any(one.count for one in left.values())
+
+
+def moves_of(
+    nodes: Iterable[ClusterNode],
+    topics: Iterable[TopicInfo],
+    drained: Collection[int],
+    to: Collection[int],
+    cordoned: Collection[int],
+    staying: Collection[TopicPartition],
+) -> dict[TopicPartition, PlanEntry]:
+    """Where replicas go that came to a drained broker after the snapshot: the first MOST moves; empty where nobody may
+    take them.
+
+    nodes     live brokers
+    to        the only brokers that get replicas; empty: any
+    staying   partitions that move or wait, whoever asked for it; and those that the plan left out
+    """
+    there = {node.id: PlannerBroker(node.id, node.rack, cordoned=node.id in cordoned) for node in nodes}
+    ids: dict[str, str] = {}
+    found = []
+    for topic in topics:
+        ids[topic.name] = topic.topic_id
+        partitions = [
+            PlannerPartition(
+                index, one.replicas, one.leader, one.isr, moving=TopicPartition(topic.name, index) in staying
+            )
+            for index, one in sorted(topic.partitions.items())
+        ]
+        found.append(PlannerTopic(topic.name, partitions))
+    held = {broker for topic in found for one in topic.partitions for broker in one.replicas}
+    lost = [PlannerBroker(broker, live=False) for broker in sorted(held - there.keys())]
+    try:
+        goal = Goal(GoalKind.DRAIN, tuple(sorted(drained)), to=tuple(sorted(to)))
+        planner = InMemoryPlanner(PlannerCluster([*there.values(), *lost], found), goal, PlanOptions(lead_first=False))
+        for _ in planner.steps():
+            pass
+    except PlanError:
+        return {}
+    entries = [
+        PlanEntry(move.topic, move.partition, move.target, move.original, topic_id=ids[move.topic])
+        for move in planner.plan.moves[:MOST]
+    ]
+    return {entry.topic_partition: entry for entry in entries}

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, batch_state
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, cluster_health
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput
-from kafka_reassign_rpc.support.slow_word import word_if_slow
+from kafka_reassign_rpc.support.tasks import word_if_slow
 
 T = TypeVar("T")
 OTHER_CONTROLLER = "The controller is no kafka-reassign-rpc server any more."

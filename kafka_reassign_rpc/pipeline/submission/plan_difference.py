@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove
+from kafka_reassign_rpc.pipeline.snapshots import cluster_look
 from kafka_reassign_rpc.pipeline.submission.batch_state import batch_state, missing_broker
 from kafka_reassign_rpc.support.counted import agreeing
 
@@ -43,16 +44,12 @@ class ClusterNow(NamedTuple):
 
 
 def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -> ClusterNow:
-    """Lists moves before and after the metadata: one that begins or ends meanwhile counts as moving. Raises BadInput
-    for another cluster, KafkaError.
-    """
-    before = client.list_partition_reassignments()
-    everything = client.describe_everything()
+    """Raises BadInput for another cluster, KafkaError."""
+    everything, moves, _ = cluster_look.look(client)
     if everything.cluster_id != cluster_id:
         raise BadInput(f"the plan is for cluster {cluster_id}, this is cluster {everything.cluster_id}")
     live = frozenset(node.id for node in everything.nodes)
-    found = {topic.name: topic for topic in everything.topics if topic.name in topics}
-    return ClusterNow(found, {**before, **client.list_partition_reassignments()}, live)
+    return ClusterNow({topic.name: topic for topic in everything.topics if topic.name in topics}, moves, live)
 
 
 def compare(

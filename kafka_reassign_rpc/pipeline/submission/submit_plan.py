@@ -17,18 +17,23 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
+from kafka_reassign_rpc.pipeline.plans.batch_reader import (
+    SET_RF,
+    Entries,
+    PlanBatch,
+    SubmittablePlan,
+    order_before,
+    read_batch,
+)
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import misfit_lines
 from kafka_reassign_rpc.pipeline.submission.drained_brokers import CarryOut, DrainedBrokers
-from kafka_reassign_rpc.pipeline.submission.first_health import first_health
-from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch, first_health
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds, without_figures
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
-from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, order_before
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
@@ -36,8 +41,8 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     ProgressOutput,
     UnderWay,
 )
-from kafka_reassign_rpc.pipeline.submission.undo_cancels import UndoCancels
 from kafka_reassign_rpc.pipeline.submission.window_run import Source, WindowRun, sources_of
+from kafka_reassign_rpc.pipeline.submission.withdrawal import UndoCancels
 from kafka_reassign_rpc.support.counted import agreeing
 
 JOURNAL, JOURNAL_OF_UNDO = "submit.json", "undo.json"

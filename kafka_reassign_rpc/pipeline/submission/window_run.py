@@ -14,8 +14,8 @@ the same states.
 """
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -23,15 +23,15 @@ from typing import NamedTuple
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
+from kafka_reassign_rpc.pipeline.plans.batch_reader import Entries, PlanEntry, SubmittablePlan, batch_number, read_batch
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
 from kafka_reassign_rpc.pipeline.submission.batch_state import missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
-from kafka_reassign_rpc.pipeline.submission.moves_to_lost import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, Seen
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
 from kafka_reassign_rpc.support.counted import counted
@@ -353,3 +353,40 @@ class WindowRun:
         lines = first_lines([f"{name}: {why}" for name, why in sorted(self._left_out.items())])
         moves = counted(len(self._left_out), "move", "were")
         return PlanDoesNotFit("\n".join([f"{self.name}: {moves} left out; {others}:", *lines]))
+
+
+# -- moves to a lost broker: they cannot end before it is back ---------------------------------------------------------
+
+Waiting = Mapping[TopicPartition, int]
+"""The lost broker that each waits for."""
+
+
+def waiting_for_lost(moves: Entries, live: Set[int]) -> dict[TopicPartition, int]:
+    return {name: min(gone) for name, entry in moves.items() if (gone := set(entry.replicas) - live)}
+
+
+def status_of(waiting: Waiting) -> str:
+    return "; ".join(_texts(waiting))
+
+
+def lines_of(waiting: Waiting) -> list[str]:
+    return [f"{text}: {named(names)}" for text, names in _texts(waiting).items()]
+
+
+def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
+    by_broker = defaultdict[int, list[TopicPartition]](list)
+    for name, broker in waiting.items():
+        by_broker[broker].append(name)
+    return {
+        f"{counted(len(names), 'move', 'wait')} for broker {broker}, which is lost": names
+        for broker, names in sorted(by_broker.items())
+    }
+
+
+def stop_for(name: str, waiting: Waiting, others: str, *more: str) -> SubmitStopped:
+    """`others`: what became of the other moves; `more`: lines after these."""
+    first = (
+        f"{name}: {others}. What is left ends when its brokers are back, or when it is cancelled; run the same command "
+        "again then:"
+    )
+    return SubmitStopped("\n".join([first, *lines_of(waiting), *more]))

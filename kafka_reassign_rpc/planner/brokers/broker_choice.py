@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -59,15 +59,6 @@ class BrokerChoice(msgspec.Struct, frozen=True):
 
     def has_room(self, broker: int, size: int) -> bool:
         return self.free_bytes.get(broker, 0) >= size
-
-    def racks_to_gain(self, others: Mapping[str, int], source: str, size: int) -> list[str]:
-        """The racks with the fewest other replicas of the partition (`others`), if it becomes more even without the
-        one in `source`.
-        """
-        most = others.get(source, 0)
-        gaining = [rack for rack, room in self.rack_room.items() if room >= size and others.get(rack, 0) < most]
-        least = min([others.get(rack, 0) for rack in gaining], default=0)
-        return [rack for rack in gaining if others.get(rack, 0) == least]
 
     def choose(self, kept: Sequence[int], size: int, key: int, home: str | None = None) -> int | None:
         """None if no broker has room. `home`: the rack of the replica that is replaced."""

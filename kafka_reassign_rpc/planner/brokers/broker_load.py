@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Iterator
 from operator import add, sub
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
@@ -35,16 +35,18 @@ MEASURES = Load._fields
 LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
 
 
-def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
-    """`size` is in bytes, estimated if unknown."""
+def replica_load(partition: Any, size: Any, *, leads: bool) -> Load:
+    """`partition`: a PlannerPartition, or rows with its rates as columns; then a measure is a column, or one number
+    for all rows. `size` is in bytes, estimated if unknown.
+    """
     produce, fetch = partition.produce, partition.fetch
     if leads:
         return Load(size, 1, 1, produce, fetch, produce, fetch, partition.messages, partition.cpu)
     return Load(size, 1, 0, produce, potential_out=fetch)
 
 
-def leadership_load(partition: PlannerPartition) -> Load:
-    """What a broker with a replica gets when it begins to lead."""
+def leadership_load(partition: Any) -> Load:
+    """What a broker with a replica gets when it begins to lead. `partition`: as of `replica_load`."""
     rates = partition.messages, partition.cpu
     return Load(0, 0, 1, 0, partition.fetch, partition.produce, 0, *rates)
 

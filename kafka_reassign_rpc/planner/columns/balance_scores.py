@@ -8,20 +8,47 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.columns.column_loads import Loads, leadership_loads, replica_loads
-from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
-from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, random_columns
-from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
-from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, leadership_load, replica_load
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, Numbers, racks_to_gain
+from kafka_reassign_rpc.planner.columns.topic_spread import SpreadCounts
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts
 
 _DRAWS = 4
 _LEAST_GAIN = 1e-12
 _NO_COPY = 1
 """Bytes for a change without a copy: so its gain for a byte is defined."""
 _REPLICAS = MEASURES.index("replicas")
+
+
+class TopicCounts:
+    """Replicas of each topic by broker, kept up to date from round to round. `topics`, `places`: for each replica the
+    number of its topic and the place of its broker, below `brokers`.
+    """
+
+    def __init__(self, topics: Numbers, places: Numbers, brokers: int) -> None:
+        self._brokers = brokers
+        self._keys, self._counts = np.unique(self._key(topics, places), return_counts=True)
+
+    def of(self, topics: Numbers, places: Numbers) -> Numbers:
+        keys = self._key(topics, places)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        counts: Numbers = np.where(self._keys[at] == keys, self._counts[at], 0)
+        return counts
+
+    def carry(self, topics: Numbers, sources: Numbers, destinations: Numbers) -> None:
+        """A replica of each topic goes from one broker to another."""
+        for places, sign in ((sources, -1), (destinations, 1)):
+            keys, counts = np.unique(self._key(topics, places), return_counts=True)
+            at = np.searchsorted(self._keys, keys)
+            known = self._keys[np.minimum(at, len(self._keys) - 1)] == keys
+            self._counts[at[known]] += sign * counts[known]
+            self._keys = np.insert(self._keys, at[~known], keys[~known])
+            self._counts = np.insert(self._counts, at[~known], counts[~known])
+
+    def _key(self, topics: Numbers, places: Numbers) -> Numbers:
+        keys: Numbers = topics.astype(np.int64) * self._brokers + places
+        return keys
 
 
 class ScoredRows(NamedTuple):
@@ -114,7 +141,7 @@ class BalanceScores:
             if not len(chosen):
                 continue
             source, destination = first[chosen], other[chosen]
-            load = leadership_loads(ScoredRows._make(column[chosen] for column in rows))
+            load = leadership_load(ScoredRows._make(column[chosen] for column in rows))
             gain = -self._cost(source, -1, load) - self._cost(destination, 1, load)
             at, copies = np.full(len(chosen), place), np.zeros(len(chosen), bool)
             changes = Changes(source, destination, at, copies, gain, gain / _NO_COPY)
@@ -129,9 +156,10 @@ class BalanceScores:
         beside = (others == rack[:, None]).sum(axis=1)
         to_gain = self._racks_to_gain(others, beside, rows.sizes)
         mends = to_gain.any(axis=1)
-        load = replica_loads(rows, rows.sizes, leads=place == 0)
+        load = replica_load(rows, rows.sizes, leads=place == 0)
         relief = -self._cost(source, -1, load)
-        keys = random_columns(rows.keys, 50 + 10 * self._params.round_number + self._params.seed, turns)
+        salt = (50 + 10 * self._params.round_number + self._params.seed) % RANDOM_RANGE
+        keys = random_bits(rows.keys, turns.astype(np.uint64) + salt)
         weight = self._params.weights.topic
         of_source = self._topics.of(rows.pieces, source) if weight else source
         at, copies = np.full(len(source), place), np.ones(len(source), bool)
@@ -146,14 +174,12 @@ class BalanceScores:
             yield fits, Changes(source, to, at, copies, gain, gain / (rows.sizes + _NO_COPY))
 
     def _racks_to_gain(self, others: Numbers, beside: Numbers, sizes: Numbers) -> Numbers:
-        """As `BrokerChoice.racks_to_gain`, by row and rack. `beside`: how many others are in the rack of the source."""
+        """By row and rack. `beside`: how many others are in the rack of the source."""
         found = np.zeros((len(beside), len(self._room)), bool)
         asked = np.flatnonzero(beside)
         if len(asked) and len(self._room):
             counts = np.stack([(others[asked] == code).sum(axis=1) for code in range(len(self._room))], axis=1)
-            gaining = (self._room >= sizes[asked][:, None]) & (counts < beside[asked][:, None])
-            least = np.where(gaining, counts, others.shape[1] + 1).min(axis=1)
-            found[asked] = gaining & (counts == least[:, None])
+            found[asked] = racks_to_gain(counts, beside[asked], self._room >= sizes[asked][:, None])
         return found
 
     def _destinations(self, rack: Numbers, to_gain: Numbers, keys: Numbers) -> Iterator[Numbers]:
@@ -163,16 +189,16 @@ class BalanceScores:
         mends = np.flatnonzero(to_gain.any(axis=1))
         counts = to_gain[mends].cumsum(axis=1)
         for draw in range(0 if self._balance.inside_racks else _DRAWS):
-            chances = random_columns(keys, draw)
+            chances = random_bits(keys, draw)
             drawn = _drawn(self._draws, chances)
             if len(mends):
-                turns = random_columns(keys[mends], 200 + draw) % counts[:, -1].astype(np.uint64)
+                turns = random_bits(keys[mends], 200 + draw) % counts[:, -1].astype(np.uint64)
                 codes = (counts > turns.astype(np.int64)[:, None]).argmax(axis=1)
                 drawn[mends] = self._drawn_in(codes, chances[mends])
             yield drawn
         if len(self._in_rack) > 1:
             for draw in range(_DRAWS // 2):
-                yield self._drawn_in(rack, random_columns(keys, 100 + draw))
+                yield self._drawn_in(rack, random_bits(keys, 100 + draw))
 
     def _drawn_in(self, racks: Numbers, chances: Numbers) -> Numbers:
         drawn = np.full(len(racks), NOBODY)
@@ -184,7 +210,7 @@ class BalanceScores:
 
     # -- cost ----------------------------------------------------------------------------------------------------------
 
-    def _cost(self, brokers: Numbers, sign: int, load: Loads) -> Numbers:
+    def _cost(self, brokers: Numbers, sign: int, load: Load) -> Numbers:
         """What changes when each broker loses (-1) or gets (1) a load; see `imbalance_cost`."""
         low, high, added = self._balance.low, self._balance.high, np.zeros(len(brokers))
         for measure, part in enumerate(load):

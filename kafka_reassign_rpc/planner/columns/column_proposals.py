@@ -1,14 +1,14 @@
-"""Balance proposals as columns. See `ChangeProposal`."""
+"""What a chunk proposes in a round: changes that even out brokers as columns, others as one `ChangeProposal` each."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load
-from kafka_reassign_rpc.planner.columns.column_loads import leadership_loads, replica_loads
-from kafka_reassign_rpc.planner.columns.exact_sums import Numbers, exact_sums
-from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, leadership_load, replica_load
+from kafka_reassign_rpc.planner.chunk_round import accepted_of
+from kafka_reassign_rpc.planner.columns.partition_columns import Numbers, exact_sums
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT, ChangeProposal
 from kafka_reassign_rpc.planner.proposals.round_sums import (
     TOTAL_COPIED,
     AcceptedSums,
@@ -18,7 +18,7 @@ from kafka_reassign_rpc.planner.proposals.round_sums import (
 
 
 class ColumnProposals(NamedTuple):
-    """Each takes one load from its source to its destination.
+    """Balance proposals. Each takes one load from its source to its destination.
 
     rows       of the partitions
     source, destination    places of brokers
@@ -44,11 +44,11 @@ class ColumnProposals(NamedTuple):
         return ColumnProposals._make(column[which] for column in self)
 
     def loads(self) -> list[Numbers]:
-        of_copies = (replica_loads(self, self.size, leads=leads) for leads in (True, False))
+        of_copies = (replica_load(self, self.size, leads=leads) for leads in (True, False))
         leads = self.at == 0
         return [
             np.where(self.copies, np.where(leads, one, other), leadership)
-            for one, other, leadership in zip(*of_copies, leadership_loads(self), strict=True)
+            for one, other, leadership in zip(*of_copies, leadership_load(self), strict=True)
         ]
 
     def proposed(self, brokers: Sequence[int]) -> ProposedSums:
@@ -90,3 +90,25 @@ class ColumnProposals(NamedTuple):
                 if sign > 0:
                     found.arrived.add(brokers[place], load)
         return found
+
+
+class RoundProposals(NamedTuple):
+    """brokers    ids of the chunk, ascending: places of `scored`
+    single     `position_in_chunk` ends with the row in the chunk
+    """
+
+    brokers: Sequence[int]
+    scored: ColumnProposals | None = None
+    single: Sequence[ChangeProposal] = ()
+
+    def sums(self) -> ProposedSums:
+        return ProposedSums.of(self.single) if self.scored is None else self.scored.proposed(self.brokers)
+
+    def accepted(self, thresholds: Thresholds) -> "RoundProposals":
+        if self.scored is not None:
+            return self._replace(scored=self.scored.accepted(thresholds, self.brokers))
+        return self._replace(single=accepted_of(self.single, thresholds))
+
+    def accepted_sums(self, thresholds: Thresholds) -> AcceptedSums:
+        found = self.accepted(thresholds)
+        return AcceptedSums.of(found.single) if found.scored is None else found.scored.sums(self.brokers)

@@ -1,5 +1,8 @@
 """Partitions of whole topics (huge ones in pieces) through the rounds of a plan. Rounds that balance work on columns.
 In the others only partitions that the round may change become objects, for the functions of `chunk_round`.
+
+At the end of a balancing plan: copies without which no broker is further from its targets than the worst is. Each
+round accepts moves for the cluster before it, so all together may move more than was needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,22 +12,75 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.chunk_round import collect_moves, propose
-from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, Changes, ScoredRows, buckets
-from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
-from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
-from kafka_reassign_rpc.planner.columns.movable_rows import forced_rows
-from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
-from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
-from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
-from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
+from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, Changes, ScoredRows, TopicCounts, buckets
+from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals, RoundProposals
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, Numbers, PartitionColumns, forced_rows
+from kafka_reassign_rpc.planner.columns.topic_spread import SpreadCounts, spread_proposals
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
-from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, CLASSES, GAIN_UNIT, ChangeProposal
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
+    ALL_BUCKETS,
+    BUCKETS_PER_CLASS,
+    CLASSES,
+    GAIN_UNIT,
+    IN,
+    ChangeProposal,
+    LoadChange,
+    load_changes,
+)
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import reason_and_rule
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
-from kafka_reassign_rpc.planner.proposals.topic_spread import SpreadCounts
+
+
+def taken_back(
+    chunk: list[PlannerTopic], params: RoundParameters, spare: Mapping[tuple[int, int], Load]
+) -> Iterator[ChangeProposal]:
+    """Copies that are taken back. Topics stay spread."""
+    for at, topic in enumerate(chunk):
+        counts = None if params.spread is None else SpreadCounts.of(topic, params.spread)
+        for place, one in enumerate(topic.partitions):
+            found = None if one.fault else without_a_copy(one, params, spare)
+            if found is None:
+                continue
+            target, changes = found
+            brought = [change for change in changes if change.side == IN]
+            if counts is not None:
+                if any(counts.crowds(change.broker, change.load) for change in brought):
+                    continue
+                for change in brought:
+                    counts.bring(change.broker, change.load)
+            bucket = params.random_bits(partition_key(topic.name, one.index)) % ALL_BUCKETS
+            yield ChangeProposal((at, place), target, bucket, changes, one.priority, one.reason, one.rule)
+
+
+def without_a_copy(
+    partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
+) -> tuple[tuple[int, ...], list[LoadChange]] | None:
+    """The replicas with one copy fewer, as a replica stays where it was before the plan, and what that changes; None:
+    the plan needs all copies. `spare`: what each broker and side can lose or get.
+    """
+    original, now = partition.original, partition.replicas
+    left = [broker for broker in original if broker not in now]
+    for place, copied in enumerate(now):
+        if copied in original:
+            continue
+        for broker in left:
+            target = (*now[:place], broker, *now[place + 1 :])
+            if set(target) == set(original):
+                target = original  # without its last copy the move is none
+            changes = load_changes(partition, params.size(partition), target)
+            if params.choice.rack_rule.allows(now, target) and all(_can_bear(spare, change) for change in changes):
+                return target, changes
+    return None
+
+
+def _can_bear(spare: Mapping[tuple[int, int], Load], change: LoadChange) -> bool:
+    return min(spare.get((change.broker, change.side), Load()).minus(change.load)) >= 0
+
 
 _AT_ONCE = 1 << 16
 """Rows that are scored together stay in the processor's cache."""
@@ -104,7 +160,7 @@ class PartitionChunk:
         for topic in topics:
             starts.append(starts[-1] + len(topic.partitions))
         numbers, single = rows.tolist(), list[ChangeProposal]()
-        for one in propose(topics, params):
+        for one in self._singly(topics, params):
             if one is not None:
                 at, place = one.position_in_chunk
                 single.append(one._replace(position_in_chunk=(at, numbers[starts[at] + place])))
@@ -129,6 +185,15 @@ class PartitionChunk:
             if one is not None:
                 yield one
 
+    def _singly(self, topics: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+        if params.searched or params.withdrawn:
+            return propose(topics, params)
+        if params.spread is not None and params.spread.now:
+            return spread_proposals(topics, params, self._may_balance(params, slice(None)).tolist())
+        if params.spare is not None and params.leading_seconds is None:
+            return taken_back(topics, params, params.spare)
+        return propose(topics, params)
+
     # -- rounds that balance -------------------------------------------------------------------------------------------
 
     def _score(self, params: RoundParameters) -> ColumnProposals:
@@ -139,7 +204,7 @@ class PartitionChunk:
         found = [_nothing()]
         for first in range(0, len(self._keys), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
-            chances = random_columns(self._keys[part], salt).astype(np.float64) / float(RANDOM_RANGE)
+            chances = random_bits(self._keys[part], salt).astype(np.float64) / float(RANDOM_RANGE)
             now = self.state.now[part]
             sampled = (chances[:, None] < scores.rates[now]) & (now != NOBODY)
             sampled &= self._may_balance(params, part)[:, None]
@@ -187,7 +252,7 @@ class PartitionChunk:
     def _proposals(self, rows: Numbers, scored: ScoredRows, best: Changes, params: RoundParameters) -> ColumnProposals:
         assert params.balance is not None
         classes = buckets(best.gain_per_byte, params.balance.best_gain_per_byte, CLASSES)
-        drawn = random_columns(scored.keys, params.round_number * 104729 + params.seed + 1)
+        drawn = random_bits(scored.keys, params.round_number * 104729 + params.seed + 1)
         in_class = (drawn % np.uint64(BUCKETS_PER_CLASS)).astype(np.int64)
         made = ColumnProposals(
             rows=rows,
@@ -240,7 +305,7 @@ class PartitionChunk:
         if params.spread is not None and (params.spread.now or params.leading_seconds is None):
             return np.arange(len(changed))  # topics whole
         if params.searched:
-            shown = random_columns(self._keys, _SHOWN) % np.uint64(params.searched) == 0
+            shown = random_bits(self._keys, _SHOWN) % np.uint64(params.searched) == 0
             return np.flatnonzero(shown & self._may_balance(params, slice(None)))
         if params.leading_seconds is not None or params.spare is not None:
             return np.flatnonzero(changed)

@@ -4,8 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
-from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets, weights
-from kafka_reassign_rpc.planner.disks.disk_values import (
+from kafka_reassign_rpc.planner.disks.disk_room import (
     CANNOT_EMPTY,
     NOT_ASKED,
     BrokerDisks,
@@ -13,6 +12,10 @@ from kafka_reassign_rpc.planner.disks.disk_values import (
     DiskMove,
     DiskPlan,
     DiskReplica,
+    Volume,
+    open_volumes,
+    set_targets,
+    weights,
 )
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.brokers.broker_room import Spare
-from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, GAIN_UNIT
 
 BucketSums = Sequence[tuple[int, Load, int]]
@@ -12,17 +11,6 @@ BucketSums = Sequence[tuple[int, Load, int]]
 
 ROUNDING = 1e-12
 _BORNE = 0.1
-
-
-def threshold_at_level(buckets: BucketSums, broker: FillingBroker, level: float, room: Spare) -> int:
-    """The bucket below which the broker stays under the fill level and has room."""
-    height = broker.height
-    for bucket, brought, _ in buckets:
-        room = room.without(brought)
-        height += broker.rise(brought)
-        if room.is_over or height > level + ROUNDING:
-            return bucket
-    return ALL_BUCKETS
 
 
 def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:

@@ -17,10 +17,9 @@ from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
 from kafka_reassign_rpc.planner.brokers.broker_room import Spare
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits, broker_speeds
-from kafka_reassign_rpc.planner.placement import fill_levels, rack_weights
-from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, threshold_at_level
-from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
-from kafka_reassign_rpc.planner.placement.placing import Placing, copies_of
+from kafka_reassign_rpc.planner.placement import placing
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
+from kafka_reassign_rpc.planner.placement.placing import FillingBroker, Placing, copies_of
 from kafka_reassign_rpc.planner.proposals import piecewise
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN
 from kafka_reassign_rpc.planner.proposals.piecewise import FEW, LARGE, Collects
@@ -76,7 +75,7 @@ class ForcedRounds:
         self._seed, self._home_first = seed, home_first
         self._racks = {broker: rack for rack, brokers in by_rack.items() for broker in brokers}
         self._speeds = broker_speeds(self._racks, network)
-        self._arrivals = fill_levels.expected_arrivals(leaving, self.by_rack)
+        self._arrivals = placing.expected_arrivals(leaving, self.by_rack)
         self._came = dict.fromkeys(self._racks, Load())
         self._fitted: dict[str, float] = {}
         self._stage = Stage.LAST if most <= FEW else Stage.MEASURE
@@ -104,7 +103,7 @@ class ForcedRounds:
         by_rack = {}
         for rack, brokers in self._by_rack(filling).items():
             arrivals = self._arrivals.get(rack, Load())
-            shares = fill_levels.shares_of_arrivals(arrivals, dict(zip(self.by_rack[rack], brokers, strict=True)))
+            shares = placing.shares_of_arrivals(arrivals, dict(zip(self.by_rack[rack], brokers, strict=True)))
             by_rack[rack] = WeightedBrokers.of({broker: share + 1e-9 for broker, share in shares.items()})
         return by_rack, self._fitted or self._wanted(filling)
 
@@ -115,7 +114,7 @@ class ForcedRounds:
     ) -> Generator[None, None, Thresholds]:
         if self._stage is not Stage.LARGE:
             self._proposals = proposed.proposals
-            self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
+            self._arrivals = placing.proposed_arrivals(buckets, self._racks)
             self._find_scarce(room)
         if self._stage is Stage.MEASURE:
             yield from self._measure(proposed, loads)
@@ -123,10 +122,10 @@ class ForcedRounds:
         if self._stage is Stage.FILL:
             return self._fill(buckets, loads, room)
         heights, home_first = self._filling(loads), self._home_first
-        placing = Placing(self._by_rack_and_speed(), self._all_racks, heights, room, home_first=home_first)
+        one_by_one = Placing(self._by_rack_and_speed(), self._all_racks, heights, room, home_first=home_first)
         in_order = yield from piecewise.in_order(proposed.collected, self._seed, urgent_first=bool(self.scarce))
-        yield from placing.steps(in_order)
-        return Thresholds(placed=placing.placed)
+        yield from one_by_one.steps(in_order)
+        return Thresholds(placed=one_by_one.placed)
 
     def _measure(self, proposed: ProposedSums, loads: Mapping[int, Load]) -> Generator[None, None, None]:
         """Weighs the racks, from a sample."""
@@ -139,14 +138,14 @@ class ForcedRounds:
             return
         filling, by_bytes = self._filling(loads), self._counts_bytes()
         if len(self.by_rack) > 1:
-            even, sample = self.even_bytes(), rack_weights.Demand()
+            even, sample = self.even_bytes(), placing.Demand()
             for one in proposed.collected:
                 copies = copies_of(one)
                 if copies[0].load.bytes * LARGE < even or not by_bytes:
-                    rack_weights.add_demand(sample, one.replicas, copies, self._all_racks)
+                    placing.add_demand(sample, one.replicas, copies, self._all_racks)
                 yield
-            demand = rack_weights.scaled(sample, total(self._arrivals.values()))
-            for weights in rack_weights.fit(self._wanted(filling), demand, self._by_rack(filling)):
+            demand = placing.scaled(sample, total(self._arrivals.values()))
+            for weights in placing.fit(self._wanted(filling), demand, self._by_rack(filling)):
                 self._fitted = weights
                 yield
         self._stage = Stage.LARGE if by_bytes and not self.scarce else Stage.FILL
@@ -154,21 +153,21 @@ class ForcedRounds:
     def _fill(self, buckets: Buckets, loads: Mapping[int, Load], room: Room) -> Thresholds:
         self._fills += 1
         filling = self._filling(loads)
-        common = fill_levels.fill_level(total(self._arrivals.values()), list(filling.values()))
+        common = placing.fill_level(total(self._arrivals.values()), list(filling.values()))
         if len(self.by_rack) > 1:
             before = self._fitted or self._wanted(filling)
-            self._fitted = rack_weights.adjusted(before, self._arrivals, self._by_rack(filling), common)
+            self._fitted = placing.adjusted(before, self._arrivals, self._by_rack(filling), common)
         limits = dict.fromkeys(buckets, ALL_BUCKETS)
         is_common = self._fills <= _COMMON_LEVEL_ROUNDS and self._time_weight and not self.scarce
         for rack, brokers in self._by_rack(filling).items():
             level = math.inf
             if self._fills <= _STRICT_ROUNDS:
-                own = fill_levels.fill_level(self._arrivals.get(rack, Load()), brokers)
+                own = placing.fill_level(self._arrivals.get(rack, Load()), brokers)
                 level = min(common, own) if is_common else own
             for broker in self.by_rack[rack]:
                 if (broker, IN) in buckets:
                     spare = room(broker, Load())
-                    limits[broker, IN] = threshold_at_level(buckets[broker, IN], filling[broker], level, spare)
+                    limits[broker, IN] = placing.threshold_at_level(buckets[broker, IN], filling[broker], level, spare)
         return Thresholds(limits)
 
     def take(self, accepted: AcceptedSums) -> None:
@@ -224,7 +223,7 @@ class ForcedRounds:
         return found
 
     def _wanted(self, filling: Mapping[int, FillingBroker]) -> dict[str, float]:
-        shares = fill_levels.shares_of_arrivals(total(self._arrivals.values()), filling)
-        return rack_weights.floored(
+        shares = placing.shares_of_arrivals(total(self._arrivals.values()), filling)
+        return placing.floored(
             {rack: sum(shares[broker] for broker in brokers) for rack, brokers in self.by_rack.items()}
         )

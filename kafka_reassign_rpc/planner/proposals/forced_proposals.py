@@ -8,7 +8,7 @@ from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
+from kafka_reassign_rpc.planner.scheduling.queue_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"

@@ -15,6 +15,8 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 
 TOTAL_COPIED = (-1, IN)
 """In place of broker and side in ProposedSums: the bytes that all proposals copy."""
+TOPIC_EXCESS = (-2, IN)
+"""The replicas and leaders of topics that are more than even."""
 
 
 class Thresholds(NamedTuple):
@@ -60,7 +62,7 @@ class Survey:
         self.known_bytes = 0
 
     def add(self, partition: PlannerPartition) -> None:
-        """As `column_survey`, without `spreads`."""
+        """As `columns.partition_columns`, without `spreads`."""
         self.partitions += 1
         if partition.fetch or partition.produce:
             sends = self.client_sends.get(partition.leader, 0) + partition.client_sends

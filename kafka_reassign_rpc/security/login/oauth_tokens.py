@@ -16,8 +16,8 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import unquote, urlencode, urlsplit
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed
+from kafka_reassign_rpc.security.properties import BadSetting, Password
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told_path
 

@@ -5,12 +5,15 @@ mechanism may fetch a token or derive a key in between: run it off the event loo
 
 Source: Kafka's ScramSaslClient, OAuthBearerSaslClient; RFC 4616 (PLAIN), 5802 (SCRAM), 7628 (OAUTHBEARER), 4752
 (GSSAPI).
+
+The errors of a login. No text has a password, a token or a line of a login configuration.
 """
 
 import hashlib
 import hmac
 import re
 import secrets
+import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Generator, Mapping
 from typing import Protocol
@@ -22,7 +25,25 @@ from kafka_reassign_rpc.core.configs.scram_credentials import (
     server_key_of,
     stored_key_of,
 )
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+
+class LoginFailed(ConnectionError):
+    """The other side, or the mechanism, refused a login."""
+
+
+def failure(error: Exception) -> str:
+    """Of libraries, only Kerberos' own errors are known to show no secret."""
+    if type(error).__module__.startswith("gssapi"):
+        return shortened(" ".join(str(error).split()), 300)
+    return f"the answer cannot be used ({type(error).__name__})"
+
+
+def tls_failure(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message or error.reason}"
+    return f"TLS failed: {(error.reason or 'the connection was closed').lower().replace('_', ' ')}"
+
 
 Exchange = Generator[bytes, bytes, None]
 

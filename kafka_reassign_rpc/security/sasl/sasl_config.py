@@ -14,14 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.login.sasl_login import JAAS
-from kafka_reassign_rpc.security.properties import Properties, prefix_of
+from kafka_reassign_rpc.security.properties import BadSetting, Password, Properties, prefix_of
 from kafka_reassign_rpc.security.sasl import scram
-from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
-from kafka_reassign_rpc.security.sasl.kerberos_names import parse_rules
+from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig, parse_rules
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
 from kafka_reassign_rpc.security.sasl.plain import LONGEST_PASSWORD
 from kafka_reassign_rpc.support.secrecy import told, told_class

@@ -1,14 +1,12 @@
 """TLS by Kafka's settings.
 
-    tls_config.py            from `ssl.*` properties to contexts and principals
-    store_settings.py        which keystore and truststore they name
-    certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes; the largest file (LARGEST_STORE)
-    java_keystore.py         the JKS format
+    tls_config.py            from `ssl.*` properties to stores, contexts and principals
+    certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes; the largest file (LARGEST_STORE);
+                             the JKS format
     context_parts.py         protocol versions (VERSIONS), cipher suites, keys from memory, the warning before a
                              certificate ends
     der_reader.py            DER
-    distinguished_names.py   a certificate's subject as Java prints it
-    principal_mapping.py     ssl.principal.mapping.rules
+    principal_mapping.py     a certificate's subject as Java prints it; ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
     server_object.py         alerts for peers whose handshake fails, and the name that a client asks for
     own_handshake.py         whether a peer with the same settings would take the own certificate, and for which

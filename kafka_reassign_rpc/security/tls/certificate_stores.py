@@ -1,10 +1,22 @@
 """What the bytes of keystores and truststores hold. They distinguish PEM, PKCS12 and JKS, not the type in the settings:
 keytool has written PKCS12 since Java 9, whatever the file is called. Source: DefaultSslEngineFactory (PEM),
 sun.security.ssl.TrustManagerFactoryImpl (what of a store is trusted).
+
+Reads JKS, the keystore format of Java's keytool (sun.security.provider.JavaKeyStore and KeyProtector of JDK 17).
+Numbers are big-endian.
+
+    magic FEEDFEED, version 1 or 2, number of entries, entries, SHA-1 of (password, "Mighty Aphrodite", all before)
+    entry        1 (a key) or 2 (a trusted certificate), alias, milliseconds, content
+    key          length, EncryptedPrivateKeyInfo by Sun's own algorithm, number of certificates, certificates
+    certificate  type ("X.509"; version 1 has none), length, DER
+
+The password of the store protects it from changes only.
 """
 
 import base64
 import binascii
+import hashlib
+import hmac
 import re
 from typing import NamedTuple
 
@@ -13,14 +25,121 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, load_der_private_key, load_pem_private_key, pkcs12
 
-from kafka_reassign_rpc.security.tls import java_keystore
-from kafka_reassign_rpc.security.tls.java_keystore import BadKeystore, read_java_keystore
+from kafka_reassign_rpc.security.tls.der_reader import SEQUENCE, BadDer, elements, single
+
+MAGIC = b"\xfe\xed\xfe\xed"
+JCEKS_MAGIC = b"\xce\xce\xce\xce"
+MOST_ENTRIES = 10_000
+_DIGEST = hashlib.sha1(usedforsecurity=False).digest_size
+_SUN_KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
+"""Sun's algorithm for keys in a JKS file: OID 1.3.6.1.4.1.42.2.17.1.1."""
+
+
+class BadKeystore(ValueError): ...
+
+
+class KeyEntry(NamedTuple):
+    """A private key, encrypted by Sun's algorithm, and its certificates (DER), the key's own first."""
+
+    protected_key: bytes
+    certificates: tuple[bytes, ...]
+
+
+class JavaKeystore(NamedTuple):
+    keys: tuple[KeyEntry, ...]
+    trusted: tuple[bytes, ...]
+
+
+def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
+    """Decodes a JKS file. Without a password its integrity is not checked, as in Java. Raises BadKeystore."""
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if password is not None:
+        wanted = hashlib.sha1(_utf16(password) + b"Mighty Aphrodite" + body, usedforsecurity=False).digest()
+        if not hmac.compare_digest(wanted, digest):
+            raise BadKeystore("the password is wrong, or the file is broken")
+    source = _Source(body)
+    if source.take(4) != MAGIC:
+        raise BadKeystore("it is not a JKS keystore")
+    version, count = source.number(), source.number()
+    if version not in (1, 2) or count > MOST_ENTRIES:
+        raise BadKeystore("the file is broken")
+    keys: list[KeyEntry] = []
+    trusted: list[bytes] = []
+    for _ in range(count):
+        kind = source.number()
+        source.take(source.short())  # the alias
+        source.take(8)  # the date
+        if kind == 1:
+            key = source.take(source.number())
+            keys.append(KeyEntry(key, tuple(source.certificate(version) for _ in range(source.length(5)))))
+        elif kind == 2:
+            trusted.append(source.certificate(version))
+        else:
+            raise BadKeystore("the file is broken")
+    return JavaKeystore(tuple(keys), tuple(trusted))
+
+
+def private_key(entry: KeyEntry, password: str) -> bytes:
+    """The decrypted key, as PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
+    try:
+        algorithm, content = elements(single(entry.protected_key, SEQUENCE))
+        if elements(algorithm.content)[0].content != _SUN_KEY_PROTECTOR:
+            raise BadKeystore("its key is encrypted by an unknown algorithm")
+        protected = content.content
+    except (BadDer, ValueError) as error:
+        raise BadKeystore("its key is broken") from error
+    secret = _utf16(password)
+    block, encrypted, check = protected[:_DIGEST], protected[_DIGEST:-_DIGEST], protected[-_DIGEST:]
+    stream = bytearray()
+    while len(stream) < len(encrypted):
+        block = hashlib.sha1(secret + block, usedforsecurity=False).digest()
+        stream += block
+    plain = bytes(a ^ b for a, b in zip(encrypted, stream, strict=False))
+    if not hmac.compare_digest(hashlib.sha1(secret + plain, usedforsecurity=False).digest(), check):
+        raise BadKeystore("the password of the key is wrong")
+    return plain
+
+
+def _utf16(password: str) -> bytes:
+    return password.encode("utf-16-be", "surrogatepass")
+
+
+class _Source:
+    """Reads the keystore's bytes in order. No length reaches beyond their end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        if size > len(self._data) - self._at:
+            raise BadKeystore("the file is cut short or broken")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def number(self) -> int:
+        return int.from_bytes(self.take(4), "big")
+
+    def short(self) -> int:
+        return int.from_bytes(self.take(2), "big")
+
+    def length(self, least: int) -> int:
+        count = self.number()
+        if count * least > len(self._data) - self._at:
+            raise BadKeystore("the file is cut short or broken")
+        return count
+
+    def certificate(self, version: int) -> bytes:
+        if version == 2 and self.take(self.short()) not in (b"X.509", b"X509"):
+            raise BadKeystore("it has a certificate that is not X.509")
+        return self.take(self.number())
+
 
 LARGEST_STORE = 16 * 2**20
 """In bytes: a bundle of all public CAs has less than one MiB."""
 _NO_KEY = "it has certificates, but no private key: is it a truststore?"
 _PEM = b"-----BEGIN "
-_BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", java_keystore.MAGIC, java_keystore.JCEKS_MAGIC)
+_BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", MAGIC, JCEKS_MAGIC)
 _ENTRY = r"-+BEGIN\s+[^-]*{0}[^-]*-+\s(?:\s*[^\r\n:]*:[^\r\n]*[\r\n]+)*([a-zA-Z0-9/+=\s]*)-+END\s+[^-]*{0}[^-]*-+"
 """As PemParser of DefaultSslEngineFactory: blanks are allowed where lines end, and headers before the content."""
 _CERTIFICATE = re.compile(_ENTRY.format("CERTIFICATE"))
@@ -50,7 +169,7 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
     if is_pem(data):
         text = data.decode("latin-1")
         return pem_key(text, text, key_password)
-    if data.startswith(java_keystore.MAGIC):
+    if data.startswith(MAGIC):
         return _key_of_jks(data, store_password, key_password)
     found = _pkcs12(data, store_password)
     if found.key is None or found.cert is None:
@@ -65,7 +184,7 @@ def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
         raise BadKeystore("it is empty")
     if is_pem(data):
         return pem_certificates(data.decode("latin-1"))
-    if data.startswith(java_keystore.MAGIC):
+    if data.startswith(MAGIC):
         store = read_java_keystore(data, store_password)
         found = store.trusted + tuple(key.certificates[0] for key in store.keys if key.certificates)
     else:
@@ -123,7 +242,7 @@ def _key_of_jks(data: bytes, store_password: str | None, key_password: str | Non
     if not store.keys:
         raise BadKeystore(_NO_KEY if store.trusted else "it is empty")
     entry = store.keys[0]
-    plain = java_keystore.private_key(entry, (store_password or "") if key_password is None else key_password)
+    plain = private_key(entry, (store_password or "") if key_password is None else key_password)
     try:
         return _checked(load_der_private_key(plain, None), entry.certificates)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -133,7 +252,7 @@ def _key_of_jks(data: bytes, store_password: str | None, key_password: str | Non
 
 
 def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:
-    if data.startswith(java_keystore.JCEKS_MAGIC):
+    if data.startswith(JCEKS_MAGIC):
         raise BadKeystore(
             "it is a JCEKS keystore, which only Java reads: keytool -importkeystore -deststoretype pkcs12 converts it"
         )

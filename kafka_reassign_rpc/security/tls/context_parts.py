@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kafka_reassign_rpc.core.status.own_certificates import ENDS_SOON_DAYS
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.properties import Properties
+from kafka_reassign_rpc.security.properties import BadSetting, Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
 from kafka_reassign_rpc.support.secrecy import told, told_suite
 

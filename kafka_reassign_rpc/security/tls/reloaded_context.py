@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.tls.own_handshake import Loaded
 from kafka_reassign_rpc.support.files import Stamp, stamp
 

@@ -1,4 +1,4 @@
-// Numbers and times as people read them. null is what the server does not know.
+// Numbers and times as people read them, and elements that show them. null is what the server does not know.
 
 export const UNKNOWN = "unknown";
 
@@ -41,6 +41,13 @@ export const plural = (number, word) => `${count(number)} ${word}${number === 1 
 
 // What others have written, with escapes for characters that show nothing, or turn the text around.
 export const visible = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
+
+// An element with these properties and parts.
+export function make(kind, properties, ...parts) {
+  const made = Object.assign(document.createElement(kind), properties);
+  made.append(...parts);
+  return made;
+}
 
 export const isPhone = matchMedia("(max-width: 720px)").matches;
 

@@ -1,6 +1,6 @@
 // Plots of the past as SVG: one line each, from 0 on, with gaps where nothing is known.
 
-import { time } from "./format.js";
+import { make, time } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 320;
@@ -11,19 +11,13 @@ const GAP_STEPS = 3;
 // `span`: the time that the plot shows, from `from` to `to`, whether or not the server knows all of it; `stepMs`
 // from one point to the next.
 export function plot(title, points, value, format, span) {
-  const figure = document.createElement("figure");
-  const caption = document.createElement("figcaption");
   const within = points.filter((point) => point.at >= span.from && point.at <= span.to);
   const known = within.filter((point) => value(point) !== null);
   const last = known.length === 0 ? null : value(known.at(-1));
   const most = Math.max(0, ...known.map(value));
-  caption.textContent = title;
-  const now = document.createElement("strong");
-  now.textContent = known.length === 0 ? "nothing known yet" : format(last);
-  const highest = document.createElement("small");
-  highest.className = "quiet";
-  highest.textContent = known.length === 0 ? "" : `highest ${format(most)}`;
-  figure.append(caption, now, highest);
+  const now = make("strong", { textContent: known.length === 0 ? "nothing known yet" : format(last) });
+  const highest = make("small", { className: "quiet", textContent: known.length === 0 ? "" : `highest ${format(most)}` });
+  const figure = make("figure", {}, make("figcaption", { textContent: title }), now, highest);
   if (known.length > 1) figure.append(picture(title, within, value, most, format, span), axis(span));
   return figure;
 }
@@ -43,14 +37,8 @@ function picture(title, points, value, most, format, span) {
 
 // The first, the middle and the last time below the picture: texts of their own, since the picture is stretched.
 function axis({ from, to }) {
-  const made = document.createElement("div");
-  made.className = "axis quiet";
-  for (const at of [from, (from + to) / 2, to]) {
-    const text = document.createElement("span");
-    text.textContent = `${time(at).slice(11, 16)}${at === to ? " UTC" : ""}`;
-    made.append(text);
-  }
-  return made;
+  const label = (at) => make("span", { textContent: `${time(at).slice(11, 16)}${at === to ? " UTC" : ""}` });
+  return make("div", { className: "axis quiet" }, ...[from, (from + to) / 2, to].map(label));
 }
 
 // Points that follow one another without a gap.

@@ -1,7 +1,7 @@
 // The status page: server-sent events bring the summary; tables are fetched while the page is seen.
 
 import { readAddress, writeAddress } from "./address.js";
-import { UNKNOWN, count, duration, isPhone, part, plural, rate, size, time, visible } from "./format.js";
+import { UNKNOWN, count, duration, isPhone, make, part, plural, rate, size, time, visible } from "./format.js";
 import { plot } from "./plots.js";
 import { fill } from "./tables.js";
 
@@ -78,7 +78,7 @@ function showAges() {
     const section = heading.closest("section");
     section.classList.toggle("old", age !== "");
     let label = section.querySelector(".age");
-    if (label === null && age !== "") section.prepend((label = Object.assign(document.createElement("small"), { className: "age quiet" })));
+    if (label === null && age !== "") section.prepend((label = make("small", { className: "age quiet" })));
     if (label !== null) label.textContent = age;
   }
 }
@@ -115,22 +115,12 @@ function lastKnown() {
   return [last, ...shown.problems.map((one) => notice(`then: ${one.text}`, "old"))];
 }
 
-function notice(text, tone) {
-  const made = document.createElement("p");
-  made.className = `notice ${tone}`;
-  made.textContent = visible(text);
-  return made;
-}
+const notice = (text, tone) => make("p", { className: `notice ${tone}`, textContent: visible(text) });
 
 function standbyNotice() {
   const { id, page } = status.controller;
   const made = notice(`This server stands by. Broker ${id} is the controller, and knows the moves. `, "");
-  if (page !== null && /^https?:\/\//.test(page)) {
-    const link = document.createElement("a");
-    link.href = page;
-    link.textContent = page;
-    made.append("Its page: ", link);
-  }
+  if (page !== null && /^https?:\/\//.test(page)) made.append("Its page: ", make("a", { href: page, textContent: page }));
   return made;
 }
 
@@ -165,27 +155,14 @@ function showTiles() {
 
 // `filter`: the moves that the figure is about; the reader gets them by a click.
 function tile([name, value, more = "", tone = "", filter = null, of = "moves"]) {
-  const box = document.createElement("div");
-  const term = document.createElement("dt");
-  const figure = document.createElement("dd");
-  if (filter !== null && isFull) term.append(filterButton(name, filter, of));
-  else term.textContent = name;
-  figure.textContent = value;
-  if (value === UNKNOWN) figure.className = "quiet";
-  else if (tone) figure.className = tone;
-  box.append(term, figure);
-  if (more) {
-    const line = document.createElement("dd");
-    line.className = "quiet more";
-    line.textContent = more;
-    box.append(line);
-  }
-  return box;
+  const term = make("dt", {}, filter !== null && isFull ? filterButton(name, filter, of) : name);
+  const figure = make("dd", { textContent: value, className: value === UNKNOWN ? "quiet" : tone });
+  return make("div", {}, term, figure, ...(more ? [make("dd", { className: "quiet more", textContent: more })] : []));
 }
 
 function filterButton(name, filter, of) {
-  const made = Object.assign(document.createElement("button"), { type: "button", className: "tile", textContent: name });
-  made.title = `Show these ${of}: ${Object.entries(filter).map(([key, value]) => `${key} ${value}`).join(", ")}`;
+  const title = `Show these ${of}: ${Object.entries(filter).map(([key, value]) => `${key} ${value}`).join(", ")}`;
+  const made = make("button", { type: "button", className: "tile", textContent: name, title });
   made.addEventListener("click", () => choose(filter, of));
   return made;
 }
@@ -219,7 +196,7 @@ function showGroups() {
 }
 
 function groupRow(group) {
-  const parts = [`${count(group.in_flight)} in flight`, ...(group.waiting === null ? [] : [`${count(group.waiting)} waiting`]), `${count(group.ended)} done`];
+  const parts = [`${count(group.in_flight)} in flight`, ...(group.waiting === null ? [] : [`${count(group.waiting)} waiting`]), `${count(group.ended)} ended`];
   const amount = group.bytes_total === null ? "size unknown" : `${size(group.bytes_copied)} of ${size(group.bytes_total)}`;
   return [
     { text: group.reason ?? "without a reason", quiet: group.route === null ? "" : `by ${group.route}`, tone: group.reason === null ? "quiet" : "" },
@@ -234,7 +211,7 @@ function showHealing() {
   const disks = healing?.failed_log_dirs ?? [];
   const gone = healing?.gone ?? [];
   table.hidden = !healing || healing.failed.length + disks.length + gone.length === 0;
-  byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: visible(text) })));
+  byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => make("li", { textContent: visible(text) })));
   if (!healing) {
     byId("healing").textContent = status.role === "controller" ? "Not diagnosed yet." : "The controller knows.";
     return;

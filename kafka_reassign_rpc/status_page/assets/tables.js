@@ -1,6 +1,6 @@
 // Fills tables: texts go in as text, never as markup, and a cell that has not changed stays as it is.
 
-import { shortened, visible } from "./format.js";
+import { make, shortened, visible } from "./format.js";
 
 // A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone, whole}. lead: a figure next to the text; quiet: a second
 // line; bar: from 0 to 1, with `label` for screen readers; tone, quietTone: how the lines look; whole: however long they are.
@@ -8,13 +8,7 @@ export function fill(table, rows, empty) {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
   if (rows.length === 0) {
-    const cell = document.createElement("td");
-    cell.colSpan = heads.length;
-    cell.className = "quiet empty";
-    cell.textContent = empty;
-    const row = document.createElement("tr");
-    row.append(cell);
-    body.replaceChildren(row);
+    body.replaceChildren(make("tr", {}, make("td", { colSpan: heads.length, className: "quiet empty", textContent: empty })));
     return;
   }
   body.querySelector(".empty")?.parentElement.remove();
@@ -43,37 +37,25 @@ function newCell(row, head) {
 function show(cell, { text, lead, quiet, bar, label, tone, quietTone, whole }) {
   const parts = [];
   if (bar !== undefined && bar !== null) {
-    const shown = document.createElement("progress");
-    shown.max = 1;
-    shown.value = bar;
+    const shown = make("progress", { max: 1, value: bar });
     shown.setAttribute("aria-label", label);
     parts.push(shown);
   }
   parts.push(line("span", text, tone, whole));
-  if (lead) parts.push(Object.assign(document.createElement("strong"), { textContent: ` ${lead}` }));
+  if (lead) parts.push(make("strong", { textContent: ` ${lead}` }));
   if (quiet) parts.push(line("small", quiet, quietTone ?? "quiet", whole));
   cell.classList.toggle("blank", !text && !quiet);
-  const box = document.createElement("div");
-  box.append(...parts);
-  cell.replaceChildren(box);
+  cell.replaceChildren(make("div", {}, ...parts));
 }
 
 // A long text shows its start and its end, until the reader opens it.
 function line(kind, text, tone, isWhole) {
   const whole = visible(text);
   const short = isWhole ? null : shortened(whole);
-  const made = document.createElement(kind);
-  if (short === null) made.textContent = whole;
-  else made.append(folded(short, whole));
-  if (tone) made.className = tone;
-  return made;
+  return make(kind, tone ? { className: tone } : {}, short === null ? whole : folded(short, whole));
 }
 
 function folded(short, whole) {
-  const made = document.createElement("details");
-  const summary = document.createElement("summary");
-  const texts = { short, whole };
-  summary.append(...Object.keys(texts).map((name) => Object.assign(document.createElement("span"), { className: name, textContent: texts[name] })));
-  made.append(summary);
-  return made;
+  const texts = Object.entries({ short, whole }).map(([className, textContent]) => make("span", { className, textContent }));
+  return make("details", {}, make("summary", {}, ...texts));
 }

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.core.phases.outcome_events import EVENTS
-from kafka_reassign_rpc.core.phases.phases import Outcome
+from kafka_reassign_rpc.core.phases.phases import EVENTS, Outcome
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.intents import JOINS
@@ -169,20 +168,27 @@ def _others_gave(behind: Sequence[Asked], asked: Asked, lives: Iterable[Life]) -
     """Whether others were the last to ask for a target before, and it was this one: their move may just have ended."""
     before = [one for one in behind if one.name == asked.name and one.begin <= asked.end and one.is_taken is not False]
     last = max(before, key=lambda one: one.begin, default=None)
-    if last is None or last.target != asked.target:
+    if last is None or last.target is None or asked.target is None or not _may_become(last.target, asked.target):
         return False
     return not any(not life.waits and last.begin < life.begin <= asked.end for life in lives)
 
 
+def _may_become(target: tuple[int, ...], replicas: tuple[int, ...]) -> bool:
+    """Also without some of its replicas: where a target leaves nothing to remove, KRaft (4.4) keeps what the former
+    move was to remove, and that goes (ReplicationControlManager.changePartitionReassignment).
+    """
+    return replicas == tuple(one for one in target if one in replicas)
+
+
 def _replaced_at_once(of_ours: Sequence[Asked], asked: Asked, lives: Sequence[Life]) -> bool:
     """By another request that was under way at the same time, and that is in the log if both have a target and there
-    was something to do for it. A cancel replaces what it took out of the queue."""
+    was something to do for it. A cancel replaces what it took out of the queue, also if its own answer was lost."""
     at_once = (
         one
         for one in of_ours
         if one is not asked and one.name == asked.name and one.begin <= asked.end and asked.begin <= one.end
     )
-    taken = [one for one in at_once if one.is_taken]
+    taken = [one for one in at_once if one.is_taken or (one.is_taken is None and one.target is None)]
     if asked.target is None:
         return any(one.target is not None for one in taken)
     return any(one.target is None or one.is_there or any(_fits(life, one) for life in lives) for one in taken)

@@ -15,9 +15,9 @@ from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, LOG_DIRS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.windows import DAYS, WINDOWS
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.windows.grammar import DAYS, WINDOWS
 from tests.campaign.generator import INTERNAL_TOPICS
 from tests.campaign.site import WAIT_S
 from tests.campaign.topics_by_admin import ASK_EVERY_S

@@ -9,10 +9,10 @@ from kafka_reassign_rpc.core.healing.repair_targets import repaired_brokers
 from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, Phase
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.kraft.intents import JOINS
 from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord
 
@@ -101,12 +101,13 @@ class _Rules:
         return found is not None and value in (None, found) and at - self.since[name] > CLOCK_S
 
     def why_not(self, begun: MoveRecord, at: float) -> str:
-        """Why it may not begin, or "". Windows are for what copies something."""
+        """Why it may not begin, or "". Windows are for what copies more than a move in flight does."""
         if self.has(ENABLED, at, "false"):
             return "reassignments are disabled"
         if begun.terms.route == HEAL:
             return self.why_no_repair(at)
-        copies = not set(begun.terms.target) <= set(begun.original)
+        in_flight = () if begun.replaces is None else begun.replaces.terms.target
+        copies = not set(begun.terms.target) <= {*begun.original, *begun.retained, *in_flight}
         return "no window is open" if copies and self.has(WINDOWS, at) else ""
 
     def waits_for(self, name: TopicPartition, repair: WaitingMove) -> bool:

@@ -126,6 +126,9 @@ def test_kr_5_a_target_that_others_have_just_reached_needs_no_move_but_for_one_o
     assert intent_checks.acknowledged(Story(), [asked], theirs) == []
     assert len(intent_checks.acknowledged(Story(), [asked], theirs[:1])) == 1
     assert len(intent_checks.acknowledged(Story(), [asked], [*theirs, theirs[0]._replace(begin=17, end=18)])) == 1
+    kept = [theirs[0], theirs[1]._replace(target=(3, 1, 2))]
+    assert intent_checks.acknowledged(Story(), [asked], kept) == [], "KRaft has removed what the former move was to"
+    assert len(intent_checks.acknowledged(Story(), [asked], [theirs[0], theirs[1]._replace(target=(2, 3, 1))])) == 1
     between = story([moves(17, replace(RECORD, terms=MoveTerms((2, 1))))])
     assert len(intent_checks.acknowledged(between, [asked], theirs)) == 1
 

@@ -8,10 +8,10 @@ from kafka_reassign_rpc.core.healing.repair_targets import repair_reason
 from kafka_reassign_rpc.core.phases.phases import Outcome
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.kraft.intents import JOINS
 from kafka_reassign_rpc.kraft.round_records import Ended, Move, RoundRecord, Setting, Waiting
 from tests.tables import for_each

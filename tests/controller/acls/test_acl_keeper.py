@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kafka_reassign_rpc.controller.duties import acl_keeper
-from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
+from kafka_reassign_rpc.controller.lifecycle import served_acls
+from kafka_reassign_rpc.controller.lifecycle.served_acls import AclKeeper
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
@@ -118,6 +118,7 @@ async def test_sv_5_after_a_reconnection_everything_is_read_again(
     await grant(zk, PRE, ALICE)
     async with keeping(through_proxy) as made:
         proxy.silence()
+        proxy.fin()
         await eventually(lambda: not through_proxy.connected)
         await grant(zk, T, BOB)
         await zk.delete("/kafka-acl-extended/prefixed/Topic/pre-")  # not announced
@@ -134,7 +135,7 @@ async def test_sv_6_more_acls_than_fit_into_memory_admit_only_super_users(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    monkeypatch.setattr(acl_keeper, "MOST_ACLS", 3)
+    monkeypatch.setattr(served_acls, "MOST_ACLS", 3)
     async with ZooKeeper(zk_connect) as other:
         await grant(other, T, ALICE, BOB)
         async with keeping(zk, everyone=True) as made:

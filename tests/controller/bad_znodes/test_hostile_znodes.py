@@ -108,16 +108,16 @@ class Log(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
         if record.exc_info:
-            self.defects.append(record.getMessage())
+            self.defects.append(f"{record.getMessage()}: {record.exc_info[1]!r}")
 
     def count_lines(self, *texts: str) -> int:
         return sum(all(text in line for text in texts) for line in self.lines)
 
 
 @asynccontextmanager
-async def logged() -> AsyncIterator[Log]:
+async def logged(name: str = "kafka_reassign_rpc") -> AsyncIterator[Log]:
     log = Log()
-    logger = logging.getLogger("kafka_reassign_rpc")
+    logger = logging.getLogger(name)
     logger.addHandler(log)
     try:
         yield log

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore, announcement
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 
 MANY = 100_000
 
@@ -25,25 +25,25 @@ class ReadAlready(ZooKeeper):
         return list(self._names)
 
     async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        await asyncio.sleep(0)
         return [self._content for _ in paths]
 
 
 async def test_sv_3_many_configs_are_decoded_in_slices() -> None:
     names = [f"topic-{number}" for number in range(MANY)]
     zk = ReadAlready(names, znode_contents.encode_config({"retention.ms": "1"}))
-    with longest_turn() as turn:
-        found = await asyncio.create_task(read_named_configs(zk, "topics", names))
-    assert len(found.configs) == MANY
-    assert turn.seconds < 0.05
+    for measured in tries():
+        async with measured:
+            found = await read_named_configs(zk, "topics", names)
+        assert len(found.configs) == MANY
+        del found
 
 
 async def test_236_11_many_announcements_of_config_changes_are_read_in_slices() -> None:
     names = [f"config_change_{number:010}" for number in range(MANY)]
     store = ConfigStore(ReadAlready(names, announcement("topics/t").data))
-    with longest_turn() as turn:
-        found = await asyncio.create_task(store.changes_since(-1))
-    assert found == (MANY - 1, ["topics/t"], [])
-    assert turn.seconds < 0.05
-    with longest_turn() as turn:
-        assert await asyncio.create_task(store.changes_since(MANY - 1)) == (MANY - 1, [], [])
-    assert turn.seconds < 0.05
+    for since, changed in ((-1, ["topics/t"]), (MANY - 1, [])):
+        for measured in tries():
+            async with measured:
+                found = await store.changes_since(since)
+            assert found == (MANY - 1, changed, [])

@@ -1,7 +1,6 @@
 """A stock broker creates topics by itself and knows no cordon: the server places them elsewhere, also where it dies
 between any two writes."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from tests.controller.cluster import cluster
 from tests.controller.commit.test_missing_replicas import auto_create
 from tests.controller.telemetry.test_metrics import counted, shows
 from tests.core.build import not_moving
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 from tests.waiting import eventually
 
 PLACED = {0: [3, 1], 1: [1, 3], 2: [2, 1]}
@@ -125,6 +124,6 @@ async def test_dh_2_two_million_partitions_with_states_are_looked_through_in_tur
     partitions = {f"t{number}": of_a_topic for number in range(20_000)}
     read = topic_znodes.TopicZnode(None, {}, {}, {}), Stat(*range(11))._replace(cversion=1)
     zk, topics = NobodyIsAsked("127.0.0.1:1"), dict.fromkeys(partitions, read)
-    with longest_turn() as turn:
-        assert await asyncio.create_task(load_topics._stateless_since(zk, topics, partitions, Pace())) == {}
-    assert turn.seconds < 0.02, "no call takes 10 ms; a busy machine adds to CPU time, too"
+    for measured in tries():
+        async with measured:
+            assert await load_topics._stateless_since(zk, topics, partitions, Pace()) == {}

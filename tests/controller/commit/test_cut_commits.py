@@ -23,9 +23,9 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
     TopicsVanished,
 )
 from kafka_reassign_rpc.controller.duties.delegation_tokens import remove_expired_tokens
-from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
-from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
-from kafka_reassign_rpc.controller.zookeeper_store.topic_removal import remove_topic
+from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, ProducerIds
+from kafka_reassign_rpc.controller.duties.topic_removals import remove_topic
+from kafka_reassign_rpc.controller.lifecycle.term import ensure_feature_znode
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,
@@ -34,7 +34,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.producer_id_blocks import BLOCK
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -16,10 +16,9 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.controller.duties import producer_ids
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
-from kafka_reassign_rpc.core import producer_id_blocks
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths, zookeeper_session
-from tests.controller.cluster import cluster
+from tests.controller.cluster import NO_BALANCE, cluster
 from tests.zookeeper.cutting_proxy import CuttingProxy, When
 
 from . import cut_changes_of_configs, cut_changes_of_partitions  # noqa: F401 - their cases are in CASES
@@ -61,7 +60,7 @@ async def tried_cluster(
             connect_of_server=f"{proxy.address}/{connect.partition('/')[2]}",
             brokers=(1, 2, 3),
             event_log=event_log,
-            broker_settings={"auto.leader.rebalance.enable": False},
+            broker_settings=NO_BALANCE,
             authorizer=AuthorizerConfig(frozenset(["User:ANONYMOUS"])),
             acls=True,
         ) as world,
@@ -81,8 +80,7 @@ async def test_hm_3_and_sv_3_each_request_is_answered_once_and_truly_wherever_th
     caplog: pytest.LogCaptureFixture,
     when: When,
 ) -> None:
-    for module in (producer_ids, producer_id_blocks):
-        monkeypatch.setattr(module, "BLOCK", 1)
+    monkeypatch.setattr(producer_ids, "BLOCK", 1)
     for name in ("MIN_BACKOFF", "MAX_BACKOFF"):
         monkeypatch.setattr(zookeeper_session, name, 0.001)
     async with tried_cluster(zookeeper, zk_connect, when, tmp_path) as tried:

@@ -50,6 +50,7 @@ async def foreign_writer(connect: str, topic: str) -> AsyncIterator[None]:
             await writing
 
 
+@pytest.mark.in_order  # the controller reads the cluster, decides and writes within the ten milliseconds of the writer
 async def test_455_4_a_move_ends_while_others_write_the_topics_znode_a_hundred_times_a_second(
     zk_connect: str,
 ) -> None:
@@ -133,6 +134,28 @@ async def test_455_9_brokers_act_on_replicas_that_an_operator_changes_by_hand(
             assert await leader_epochs(zk) == [4, 4, 3, 3]
         assert controller.partition("t", 0).replicas == (1, 2)
         assert isinstance(await controller.isr(("t", 1), (1, 2, 3, 4)), Partition)
+        await controller.check()
+
+
+@pytest.mark.parametrize("reload", [False, True])
+async def test_455_9_brokers_act_on_a_leader_that_an_operator_writes_into_a_state(
+    zk: ZooKeeper, zk_connect: str, reload: bool
+) -> None:
+    """Without a higher leader epoch the former leader goes on, and clients ask the one that was written in vain."""
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", dict.fromkeys(range(4), (1, 2)))
+    async with elected_controller(zk_connect) as controller:
+        await zk.set(znode_paths.partition_state("t", 0), topic_znodes.encode_state(2, 3, (1, 2), 1))
+        if reload:
+            await zk.set(znode_paths.partition_state("t", 3), (await zk.get(znode_paths.partition_state("t", 3)))[0])
+            assert await controller.alter({("t", 3): (2, 1)}) == {("t", 3): None}
+            assert await leader_epochs(zk) == [4, 3, 3, 4]
+        else:
+            await write_foreign_field(zk, "t", 1)
+            await watches_of(controller).changed_topics(["t"])
+            await controller.loop.submit(Barrier())
+            assert await leader_epochs(zk) == [4, 3, 3, 3]
+        assert controller.partition("t", 0).leader == 2
         await controller.check()
 
 

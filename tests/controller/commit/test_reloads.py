@@ -241,7 +241,7 @@ async def test_sv_3_a_command_that_a_defect_keeps_from_being_decided_is_not_subm
     await put_topic(zk, "t", {0: (1,)})
     async with elected_controller(zk_connect) as controller:
         with pytest.raises(UnknownServerError):
-            await asyncio.wait_for(controller.loop.insist(Defective), 5)
+            await asyncio.wait_for(controller.loop.insist(Defective), 60)
         assert Defective.decided == 1
 
 

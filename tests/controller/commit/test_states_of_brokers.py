@@ -13,8 +13,8 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
 from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.round.stored_partition import LoadedState
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
@@ -45,7 +45,7 @@ async def states_read(zk: ZooKeeper) -> StatesRead:
 
 async def topics_read(zk: ZooKeeper) -> TopicsRead:
     await write_foreign_field(zk, TOPIC, 1)
-    found, unreadable = await load_topics.read_topics(zk, [TOPIC])
+    found, unreadable, _ = await load_topics.read_topics(zk, [TOPIC])
     return TopicsRead(TopicsFound(found, unreadable, {}), SERVER, appeared=lambda _: None)
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, ProducerIds
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.producer_id_blocks import BLOCK
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import decode_producer_id_block

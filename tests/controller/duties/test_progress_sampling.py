@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
+from kafka_reassign_rpc.core.healing.failed_brokers import DescribedLogDirs
 from kafka_reassign_rpc.core.status.documents import Move, MovesInFlight
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.controller.bare_controller import Name

@@ -61,6 +61,17 @@ class Told:
         for _ in self.propagation.round_replayed(applied):
             pass
 
+    def appeared(self) -> None:
+        """Others have created or changed the topic."""
+        for _ in self.propagation.topics_appeared(["t"]):
+            pass
+
+    def delete(self) -> None:
+        applied = ReplayedChanges()
+        topic_writes.begin_deletion(self.cluster, "t")
+        applied.deleting.append("t")
+        self.propagate(applied)
+
     def by(self, broker_id: int) -> list[Any]:
         """The requests that the broker gets now, and answers."""
         pending, requests = self.channels._channels[broker_id].pending, []
@@ -160,8 +171,7 @@ async def test_sv_4_a_replica_that_no_move_has_dropped_is_stopped_and_its_log_st
 
 async def test_sv_4_every_broker_is_asked_what_it_holds_of_a_topic_that_others_have_changed(told: Told) -> None:
     topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 0, not_moving(2, 3, epoch=6))
-    for _ in told.propagation.topics_appeared(["t"]):
-        pass
+    told.appeared()
     assert [told.by(one)[0] for one in (1, 2, 3)] == [Review({"t": {0}})] * 3
 
 
@@ -223,6 +233,61 @@ async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_t
     ]
 
 
+@pytest.mark.parametrize("review", ["waits", "is on its way", "is to be repeated", "was never made"])
+async def test_sv_10_a_topic_in_deletion_is_deleted_where_a_broker_has_yet_to_say_what_it_holds_of_it(
+    told: Told, review: str
+) -> None:
+    """Others have put it back without replica 3. The broker was to stop it, and no review asks for what is deleted."""
+    topic, channel = told.cluster.topics["t"], told.channels._channels[3]
+    topic_writes.put_partition(told.cluster, topic, 0, not_moving(1, 2))
+    if review == "was never made":
+        channel.pending.everything()
+    else:
+        told.appeared()
+    if review in ("is on its way", "is to be repeated"):
+        taken = channel.pending.take()
+        assert isinstance(taken, Review)
+        if review == "is on its way":
+            channel._sending = taken
+        else:
+            channel.pending.restore(taken)
+    told.delete()
+
+    stop = StopReplicaState(DELETED_EPOCH, delete=True, deleted=topic.id)
+    assert StopReplica({TopicPartition("t", 0): stop}) in told.by(3)
+
+
+async def test_sv_10_a_deletion_asks_nothing_of_brokers_that_have_said_that_they_hold_nothing(told: Told) -> None:
+    topic = told.cluster.topics["t"]
+    topic_writes.put_partition(told.cluster, topic, 0, not_moving(1, 2))
+    told.appeared()
+    assert Review({"t": {0}}) in told.by(3)
+    told.delete()
+
+    assert [one for one in told.by(3) if isinstance(one, StopReplica)] == []
+
+
+async def test_sv_10_the_log_of_a_replica_that_a_broker_has_stopped_goes_with_its_topic(told: Told) -> None:
+    topic = told.cluster.topics["t"]
+    topic_writes.put_partition(told.cluster, topic, 0, not_moving(1, 2))
+    told.channels._channels[3]._reviews._stopped[TopicPartition("t", 0)] = 5
+    told.delete()
+
+    stop = StopReplicaState(DELETED_EPOCH, delete=True, deleted=topic.id)
+    assert StopReplica({TopicPartition("t", 0): stop}) in told.by(3)
+
+
+async def test_sv_10_a_topic_that_others_change_as_it_is_deleted_is_deleted_wherever_it_may_be(told: Told) -> None:
+    """Its deletion begins before brokers are asked what they hold of it."""
+    topic = told.cluster.topics["t"]
+    topic_writes.put_partition(told.cluster, topic, 0, not_moving(1, 2))
+    told.delete()
+    told.appeared()
+
+    stop = StopReplicaState(DELETED_EPOCH, delete=True, deleted=topic.id)
+    assert StopReplica({TopicPartition("t", 0): stop}) in told.by(3)
+
+
 @pytest.mark.parametrize("change", ["moved back", "deleted"])
 async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_precedence(
     told: Told, change: str
@@ -236,11 +301,8 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
     steps = told.propagation.everything()
     next(steps)  # a pause before the last partition
 
-    applied = ReplayedChanges()
     if change == "deleted":
-        topic_writes.begin_deletion(told.cluster, "t")
-        applied.deleting.append("t")
-        told.propagate(applied)
+        told.delete()
     else:
         told.round((last, not_moving(1, 2, 3, epoch=9)))
     for _ in steps:
@@ -250,7 +312,7 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
     stops = {name: stop for one in requests if isinstance(one, StopReplica) for name, stop in one.stops.items()}
     if change == "deleted":
         deleted = StopReplicaState(DELETED_EPOCH, delete=True, deleted=told.cluster.topics["t"].id)
-        assert stops == {TopicPartition("t", last): deleted}
+        assert stops == {TopicPartition("t", index): deleted for index in range(last + 1)}, "3 was not asked yet"
     else:
         assert not stops
         assert LeaderAndIsr({"t": {last: True}}, is_complete=True) in requests
@@ -262,8 +324,7 @@ async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(to
     topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
     first = replace(without_state, leader=2, isr=(2, 3), partition_epoch=0)
     told.round((1, first), (0, not_moving(1, 2, 3, isr=(1, 2, 3), epoch=6)))
-    for _ in told.propagation.topics_appeared(["t"]):
-        pass
+    told.appeared()
 
     assert [told.by(one)[1] for one in (1, 2, 3)] == [
         LeaderAndIsr({"t": {0: False}}),
@@ -308,8 +369,7 @@ async def test_sv_10_followers_of_a_topic_that_a_broker_has_created_wait_for_the
     without_state = Partition(replicas=(1, 2, 3))
     topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
     told.round((1, replace(without_state, leader=1, isr=(1, 2, 3), partition_epoch=0)))
-    for _ in told.propagation.topics_appeared(["t"]):
-        pass
+    told.appeared()
 
     assert told.by(3)[1] == LeaderAndIsr({"t": {0: False}})
     assert told.by(1)[1] == LeaderAndIsr({"t": {1: True, 0: False}})

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -100,7 +100,7 @@ async def test_dh_5_a_controller_that_dies_between_any_two_writes_of_a_hold_leav
 ) -> None:
     """The next controller starts what is not held, and a hold that is sent again holds the rest."""
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     counts = []
     for lives in range(len(NAMES) + 1):
         connect = f"{zk_connect}/{lives}"
@@ -141,7 +141,7 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_of_its_failove
 ) -> None:
     """The next one finds the same mark of the last control, and holds the rest."""
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     counts = []
     for lives in range(len(NAMES) + 1):
         connect = f"{zk_connect}/{lives}"
@@ -178,7 +178,7 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_starts_no_entr
 ) -> None:
     """They join the queue as held, although reassignments are disabled."""
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     entry, *requests = NAMES
     lives, died = 0, True
     while died:

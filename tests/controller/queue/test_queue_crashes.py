@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.jute import size_of
@@ -140,7 +140,7 @@ async def test_236_7_the_next_controller_completes_what_one_left_between_any_two
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     monkeypatch.setattr(queue_admission, "MAX_PART_BYTES", 100)
     lives = 0
     while True:

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.commands.queue_commands import TimePassed
-from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
+from kafka_reassign_rpc.controller.duties.waiting_moves import WindowChanges
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE

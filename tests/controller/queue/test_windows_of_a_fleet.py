@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_reassign_rpc.controller.lifecycle import term_duties
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Cluster, cluster
 from tests.controller.telemetry.test_metrics import shows

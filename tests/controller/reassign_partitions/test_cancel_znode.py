@@ -1,5 +1,6 @@
 """`/admin/cancel_reassignment_in_progress` with the real server: all pending entries are rolled back (KIP-236)."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -9,14 +10,24 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.loading import load_cluster
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
-from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes
+from kafka_reassign_rpc.fleet.controller_requests import ControllerRequests
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, SetData
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists
-from tests.controller.bare_controller import batch, elected_controller, put_topic, records, register, state_json
-from tests.controller.cluster import Cluster, cluster, dumped
+from tests.controller.bare_controller import (
+    Name,
+    Replicas,
+    batch,
+    elected_controller,
+    put_topic,
+    records,
+    register,
+    state_json,
+)
+from tests.controller.cluster import BROKERS, Cluster, cluster, dumped
 from tests.waiting import eventually
 from tests.zookeeper.trees import delete_tree
 
@@ -203,44 +214,50 @@ async def test_236_3_in_zookeeper_the_entry_leaves_after_the_rollback_and_the_ca
         await controller.check()
 
 
+def has_heard(world: Cluster, broker: int, name: Name, replicas: Replicas) -> bool:
+    """Whether the broker has all requests about the partition since it has these replicas."""
+    one = world.fleets[broker].brokers[broker]
+    hosted = one._table.online[TopicPartition(*name)].replicas if broker in replicas else replicas
+    return hosted == replicas == one._cache.topics[name[0]].partitions[name[1]].replicas
+
+
 async def test_236_3_leaders_get_the_original_assignment_adding_replicas_get_stop_replica_all_brokers_get_metadata(
     world: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
-    await eventually(lambda: world.has_all(("held", 0), 3, 4))
+    await eventually(lambda: all(has_heard(world, broker, ("held", 0), (3, 4, 2, 1)) for broker in BROKERS))
     sent: dict[int, list[tuple[str, object]]] = {}
 
     def note(method: str, about: Callable[[Any], object]) -> None:
-        real = getattr(SimulatedBroker, method)
+        real = getattr(ControllerRequests, method)
 
-        async def noting(self: SimulatedBroker, request: Any, version: int) -> Any:
-            sent.setdefault(self.node_id, []).append((method, about(request)))
-            return await real(self, request, version)
+        def noting(self: ControllerRequests, request: Any, version: int) -> Any:
+            found = [
+                about(one)
+                for topic in request.topic_states
+                for one in topic.partition_states
+                if (topic.topic_name, one.partition_index) == ("held", 0)
+            ]
+            if found:
+                sent.setdefault(self.broker_id, []).append((method, found))
+            return real(self, request, version)
 
-        monkeypatch.setattr(SimulatedBroker, method, noting)
+        monkeypatch.setattr(ControllerRequests, method, noting)
 
-    note(
-        "leader_and_isr",
-        lambda request: [one.replicas for topic in request.topic_states for one in topic.partition_states],
-    )
-    note(
-        "stop_replica",
-        lambda request: [one.delete_partition for topic in request.topic_states for one in topic.partition_states],
-    )
-    note(
-        "update_metadata",
-        lambda request: [one.replicas for topic in request.topic_states for one in topic.partition_states],
-    )
+    note("leader_and_isr", lambda state: state.replicas)
+    note("stop_replica", lambda state: state.delete_partition)
+    note("update_metadata", lambda state: state.replicas)
     await world.cancel_all()
     await eventually(lambda: world.has(("held", 0, (2, 1))))
 
     original = [[2, 1]]
     both = [("leader_and_isr", original), ("update_metadata", original)]
     assert await world.led_by(("held", 0), 2)
+    counts = {1: 2, 2: 2, 3: 2, 4: 2, 5: 1}
+    await eventually(lambda: all(len(sent.get(broker, ())) >= count for broker, count in counts.items()))
     assert sent[2][:2] == both
-    await eventually(lambda: len(sent.get(1, [])) >= 2)  # a follower learns of it once its leader knows
-    assert sorted(sent[1][:2]) == both
+    assert sorted(sent[1][:2]) == both, "a follower learns of it once its leader knows"
     for broker in (3, 4):
         assert sent[broker][:2] == [("update_metadata", original), ("stop_replica", [True])]
     assert sent[5][:1] == [("update_metadata", original)]
@@ -276,18 +293,19 @@ async def test_236_2_a_batch_that_comes_just_before_the_cancel_is_rolled_back_wi
 ) -> None:
     """Both are created after the controller has looked for a batch, and before it looks for a cancel."""
     read_admin = load_cluster.read_admin
-    left = [True]
+    begun, both_created = asyncio.Event(), asyncio.Event()
 
     async def read(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
-        if left and not batch:
-            left.clear()
+        if not batch and not begun.is_set():
+            begun.set()
             await world.submit({("held", 0): (3, 4)})
             await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+            both_created.set()
         return await read_admin(zk, batch=batch, watch=watch)
 
     monkeypatch.setattr(load_cluster, "read_admin", read)
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")  # so that it looks, and starts nothing
-    await eventually(lambda: not left)
+    await both_created.wait()
     await eventually(world.cancel_gone)
     assert await world.batch_gone()
 

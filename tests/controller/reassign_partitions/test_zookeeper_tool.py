@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.controller.bare_controller import Name, Replicas, batch
-from tests.controller.cluster import Cluster, cluster
+from tests.controller.cluster import NO_BALANCE, Cluster, cluster
 from tests.jvm import QUICK
 from tests.stock import class_archives
 from tests.stock.jars import BROKER_VERSION, classpath, require
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.stock]
 async def world(zk_connect: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
     require(VERSION)
     monkeypatch.setattr(leader_balance, "FIRST_CHECK_S", 600.0)  # a slow tool alone lets leaders be elected
-    async with cluster(zk_connect) as made:
+    async with cluster(zk_connect, broker_settings=NO_BALANCE) as made:
         await made.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
         await made.create_topic("free", {0: (1, 2)})
         yield made

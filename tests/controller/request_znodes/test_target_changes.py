@@ -9,7 +9,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import put_request, records, state_json, topic_json
-from tests.controller.cluster import THROTTLED, Cluster, cluster
+from tests.controller.cluster import NO_BALANCE, THROTTLED, Cluster, cluster
 from tests.waiting import eventually
 
 INVALID_REPLICA_ASSIGNMENT = 39
@@ -18,7 +18,7 @@ NAME = ("held", 0)
 
 @pytest_asyncio.fixture
 async def world(zk_connect: str) -> AsyncIterator[Cluster]:
-    async with cluster(zk_connect, replica_lag_ms=60_000) as made:
+    async with cluster(zk_connect, replica_lag_ms=60_000, broker_settings=NO_BALANCE) as made:
         yield made
 
 

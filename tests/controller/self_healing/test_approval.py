@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
@@ -127,7 +127,7 @@ async def test_dh_8_a_controller_that_dies_between_any_two_writes_starts_nothing
 ) -> None:
     """It dies after each number of writes of the queueing, and after each of the approval."""
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     for dies_approving in (False, True):
         lives, over = 0, False
         while not over:

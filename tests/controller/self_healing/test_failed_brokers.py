@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -15,6 +18,7 @@ from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
+from tests.controller.cluster import Cluster, cluster
 from tests.controller.self_healing.healing_controller import (
     MINUTE,
     WHERE,
@@ -23,6 +27,8 @@ from tests.controller.self_healing.healing_controller import (
     put,
     queued,
 )
+from tests.vendor_requests import told, wanted
+from tests.waiting import eventually
 
 ON = HealingSettings(interval_ms=60_000)
 
@@ -127,7 +133,7 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
                 BrokersRegistered((await read_cluster(zk)).cluster.brokers), SERVER, lambda: None
             )
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert (await look(controller, 2000)).heal_at == {}
         assert controller.cluster.failed == {}
     async with elected_controller(zk_connect) as successor:
@@ -190,3 +196,23 @@ async def test_46_2_a_bounce_within_one_round_begins_the_interval_anew(zk: ZooKe
         controller.loop.submit(DiagnoseFailedBrokers(memory, 3000))
         await controller.loop.submit(cluster_commands.BrokersRead(BrokersRegistered(there), SERVER, lambda: None))
         assert await noted(zk) == {}
+
+
+@pytest.mark.parametrize("how", ["creates", "edits"])
+async def test_46_1_a_broker_that_is_not_there_is_noticed_when_somebody_writes_a_topic_onto_it_and_nothing_else_happens(
+    zk_connect: str, tmp_path: Path, how: str
+) -> None:
+    async with cluster(zk_connect, brokers=(1, 2), event_log=tmp_path) as world:
+        await world.create_topic("t", {0: [1, 2]})
+        assert not told(await world.ask(wanted("healing"), 0))["failed"]
+        if how == "creates":
+            await put_topic(world.zk, "u", {0: (1, 9)}, topic_id=uuid4())
+        else:
+            path = znode_paths.topic("t")
+            written = json.loads((await world.zk.get(path))[0])
+            await world.zk.set(path, json.dumps({**written, "partitions": {"0": [1, 9]}}).encode())
+        await eventually(partial(_is_noticed, world, 9))
+
+
+async def _is_noticed(world: Cluster, broker: int) -> bool:
+    return any(one["event"] == "heal.noticed" and one["broker"] == broker for one in await world.events())

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
-from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.replica_answers import LogDirAnswer
 from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
-from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, Name, Replicas, batch, elected_controller, register
 from tests.controller.self_healing.healing_controller import MINUTE, HealingController, failed, put, queued, targets

@@ -1,7 +1,5 @@
 """An operator's order to heal a broker now (HealBroker): what it answers with."""
 
-import asyncio
-
 import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
@@ -15,7 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, register
 from tests.controller.self_healing.healing_controller import MINUTE, WHERE, HealingController, put, queued
-from tests.longest_turn import longest_turn
+from tests.longest_turn import tries
 
 ME = Requester("me")
 
@@ -76,6 +74,7 @@ async def test_46_2_an_order_to_heal_a_broker_that_bounces_in_between_is_refused
         assert queued(controller) == {}
 
 
+@pytest.mark.gate
 async def test_46_3_and_sv_6_a_dry_run_of_a_large_repair_holds_the_loop_for_no_longer_than_a_slice(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
@@ -85,7 +84,8 @@ async def test_46_3_and_sv_6_a_dry_run_of_a_large_repair_holds_the_loop_for_no_l
             partitions = {index: Partition((3, 1), leader=1, isr=(1,), partition_epoch=0) for index in range(200)}
             topic_writes.put_topic(controller.cluster, f"x{topic}", None, partitions, version=0)
         healing = HealingController(controller)
-        with longest_turn() as turn:
-            repair = await asyncio.create_task(healing.healer.heal(3, ME, dry_run=True))
-        assert len(repair.moves) == 60_003
-        assert turn.seconds < 0.04, "to make the answer in one go takes 0.06 s"
+        for measured in tries():
+            async with measured:
+                repair = await healing.healer.heal(3, ME, dry_run=True)
+            assert len(repair.moves) == 60_003
+            del repair

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.zookeeper import transactions
@@ -41,7 +41,7 @@ async def test_46_4_and_46_7_the_next_controller_completes_a_repair_left_between
     zk_connect: str, returns: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(znode_writes, "PART_BYTES", 1)
     lives, over = 0, False
     while not over:
         connect = f"{zk_connect}/{lives}"

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, ElectLeadersRequest
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
-from kafka_reassign_rpc.server.listener_security import ListenerSecurity
+from kafka_reassign_rpc.server.listener import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.transport.login import log_in
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

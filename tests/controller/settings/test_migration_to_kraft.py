@@ -11,7 +11,7 @@ import pytest
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.failover.absence import LastControl
+from kafka_reassign_rpc.core.failover.former_controllers import LastControl
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -23,11 +23,10 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete, SetData
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
-from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
@@ -210,7 +209,7 @@ WAITING = {("t", 0): (1, 3), ("t", 1): (1, 3)}
 
 
 async def has_marked(zk: ZooKeeper, epoch: int) -> bool:
-    found = await last_control_znode.read(zk)
+    found = await own_server_znodes.read_last_control(zk)
     return isinstance(found, LastControl) and found.epoch == epoch
 
 
@@ -291,7 +290,7 @@ async def test_dh_7_after_a_stock_controller_what_waits_is_held_only_if_that_was
 ) -> None:
     await queued(zk, zk_connect)
     last = LastControl(2, now_ms() - ago_ms)
-    await zk.set(znode_paths.LAST_CONTROL, last_control_znode.encode_last_control(last))
+    await zk.set(znode_paths.LAST_CONTROL, own_server_znodes.encode_last_control(last))
     await others_elected(zk, encode_controller(1, 0), ephemeral=True)
     await zk.delete(znode_paths.CONTROLLER)
     async with served(zk_connect, None):
@@ -311,7 +310,7 @@ async def test_dh_7_an_open_window_starts_nothing_before_the_hold_is_durable(zk:
     """The record of a partition that does not exist is removed first, which takes a while."""
     await queued(zk, zk_connect)
     last = LastControl(2, now_ms() - 2 * HOUR_MS)
-    await zk.set(znode_paths.LAST_CONTROL, last_control_znode.encode_last_control(last))
+    await zk.set(znode_paths.LAST_CONTROL, own_server_znodes.encode_last_control(last))
     settings = {"version": 1, "config": {"reassignment.windows": "daily 00:00-24:00 UTC"}}
     await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
     await zk.ensure_path(znode_paths.reassignment_topic("gone"))

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from kafka_reassign_rpc.server import sasl_sources
-from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
 from kafka_reassign_rpc.zookeeper.access import Access
 from tests.waiting import eventually

@@ -9,8 +9,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound, Fact, SettingsFound
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound, Fact, SettingsFound
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
 

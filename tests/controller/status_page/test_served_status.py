@@ -10,13 +10,13 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.lifecycle.served_status import page_address
+from kafka_reassign_rpc.controller.lifecycle.served_http import page_address
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import decode_registered_server, encode_registered_server
+from kafka_reassign_rpc.zookeeper.own_server_znodes import decode_registered_server, encode_registered_server
 from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster
 from tests.http_client import get
 from tests.waiting import eventually

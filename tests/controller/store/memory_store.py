@@ -18,8 +18,8 @@ from kafka_reassign_rpc.controller.store import (
     StoredProblem,
     TopicTooLarge,
 )
-from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
+from kafka_reassign_rpc.core.round.stored_partition import durable_assignment
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition

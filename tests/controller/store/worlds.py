@@ -10,7 +10,7 @@ import pytest
 
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.store import Entity, Store, StoredProblem
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition

@@ -3,10 +3,9 @@
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import ClusterFigures
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import COUNTER, HISTOGRAM, METRICS, SERVER_COUNTERS
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
-from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus, Values
+from kafka_reassign_rpc.controller.telemetry.server_status import ClusterFigures, ServerStatus, Values
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
 from kafka_reassign_rpc.controller.telemetry.metrics import COUNTED_MOVES, Metrics
-from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus, figures_of
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.controller.telemetry.refusal_limit import (
+from kafka_reassign_rpc.controller.telemetry.event_recorder import (
     COUNTED,
     KEPT,
     NAMED,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
 from tests.core.build import cluster, write
 
 
@@ -11,7 +11,7 @@ def test_dh_2_a_list_of_cordoned_brokers_that_cannot_be_read_is_reported_once(ca
     notices, here = SettingsNotices(), cluster(live=(1,))
     write(here, settings={"cordoned.brokers": "2,five"})
     notices.check(here)
-    write(here, settings={"cordoned.brokers": "2,five", "failure.interval.ms": "5"})
+    write(here, settings={"cordoned.brokers": "2,five", "failure.interval.ms": "1800000"})
     notices.check(here)
     [warned] = caplog.messages
     assert warned.startswith("cordoned.brokers='2,five' is ignored, so a weaker or the default value holds: ids of ")

@@ -6,12 +6,12 @@ from unittest.mock import AsyncMock, Mock
 import msgspec
 import pytest
 
-from kafka_reassign_rpc.controller.telemetry import webhook_receiver
-from kafka_reassign_rpc.controller.telemetry.webhook_receiver import Receiver
+from kafka_reassign_rpc.controller.telemetry import webhooks
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import Outcome, WebhookConfig
+from kafka_reassign_rpc.controller.telemetry.webhooks import Receiver
 from kafka_reassign_rpc.core.events import notifications
 from kafka_reassign_rpc.core.events.notifications import Notice, Sender, notice
-from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.properties import Password
 
 WORKS, BROKEN, OTHER, REFUSED = Outcome(), Outcome("it is down"), Outcome("it is slow"), Outcome("too long", True)
 NOW = 1_000_000
@@ -27,8 +27,8 @@ class World:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
         monkeypatch.setattr(notifications, "MOST_EVENTS", 2)
-        monkeypatch.setattr(webhook_receiver, "now_ms", lambda: NOW)
-        caplog.set_level(logging.INFO, webhook_receiver.__name__)
+        monkeypatch.setattr(webhooks, "now_ms", lambda: NOW)
+        caplog.set_level(logging.INFO, webhooks.__name__)
         self._caplog = caplog
         self.changed = AsyncMock()
         config = WebhookConfig(("https://a/secret",), Password(""), frozenset(), max_age_ms=60_000)

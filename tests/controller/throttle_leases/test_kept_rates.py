@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.controller.throttle_leases import ThrottleLeases
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
 from tests.core.build import TOPIC, cluster, moving, not_moving

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRat
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
-from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,

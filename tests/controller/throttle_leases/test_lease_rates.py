@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
+from kafka_reassign_rpc.controller.telemetry.server_status import figures_of
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
@@ -19,10 +19,9 @@ from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, H
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.access import Access, always
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
-from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,

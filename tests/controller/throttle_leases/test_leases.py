@@ -101,14 +101,19 @@ async def test_236_11_a_lease_throttles_the_replicas_of_its_move_and_no_others(
 
     await eventually(lambda: world.has(("a", 0, (3, 4)), ("a", 1, (4, 1))))
     await eventually(configs.as_before)
-    told = {
-        (event["event"], event["broker"], event.get("bytes")) for event in await world.events() if "broker" in event
-    }
-    assert {one for one in told if one[0].startswith("throttle.")} == {
+    expected = {
         *(("throttle.set", broker, 1) for broker in (1, 2, 3, 4)),
         ("throttle.restored", 1, 30),
         *(("throttle.restored", broker, None) for broker in (2, 3, 4)),
     }
+    await eventually(lambda: throttles_told_are(world, expected))
+
+
+async def throttles_told_are(world: Cluster, expected: set[tuple[str, int, int | None]]) -> bool:
+    """Event, broker and bytes. What leases write is told once it is known to be written."""
+    told = [one for one in await world.events() if one["event"].startswith("throttle.") and "broker" in one]
+    assert {(one["event"], one["broker"], one.get("bytes")) for one in told} == expected
+    return True
 
 
 async def moving_only(world: Cluster, *names: tuple[str, int]) -> bool:

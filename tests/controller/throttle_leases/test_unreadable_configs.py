@@ -9,9 +9,9 @@ import pytest
 from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.controller.throttle_leases import ThrottleLeases
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.support.tasks import end

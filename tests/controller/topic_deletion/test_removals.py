@@ -25,8 +25,8 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, Kafka
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
+from kafka_reassign_rpc.core.state.cluster import SoftState
 from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
@@ -74,18 +74,30 @@ def test_sv_10_the_logs_that_may_be_left_on_other_brokers_are_bounded_over_all_t
     known.brokers = {broker: Broker(broker, epoch, ()) for broker, epoch in ((1, 4), (2, 11), (3, 12), (4, 13))}
     first, second, third = (in_deletion(known, 5, 1, 2, name=name) for name in ("first", "second", "third"))
     for _ in range(2):  # marked once more where brokers have changed
-        assert list(counted.strays(first)) == [(0, 3), (0, 4)]
-    assert list(counted.strays(second)) == [(0, 3), (0, 4)]
-    assert list(counted.strays(third)) == []
+        assert list(counted.strays(first, {})) == [(0, 3), (0, 4)]
+    assert list(counted.strays(second, {})) == [(0, 3), (0, 4)]
+    assert list(counted.strays(third, {})) == []
     counted.confirm(3, stop_of(5, "first"))
-    assert list(counted.strays(first)) == [(0, 4)]
+    assert list(counted.strays(first, {})) == [(0, 4)]
     counted.forget(first)
-    assert list(counted.strays(third)) == [(0, 3), (0, 4)], "the first one is gone"
+    assert list(counted.strays(third, {})) == [(0, 3), (0, 4)], "the first one is gone"
     second.deleting = False
     counted.read_again()
     fourth = in_deletion(known, 5, 1, 2, name="fourth")
-    assert list(counted.strays(fourth)) == [(0, 3), (0, 4)]
-    assert list(counted.strays(second)) == []
+    assert list(counted.strays(fourth, {})) == [(0, 3), (0, 4)]
+    assert list(counted.strays(second, {})) == []
+
+
+def test_sv_10_brokers_that_were_not_asked_yet_take_no_room_from_those_that_have_returned(
+    deletions: tuple[Known, TopicDeletions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new controller has asked nobody, so each broker may have each partition of a large topic."""
+    monkeypatch.setattr(topic_deletion, "MOST_STRAYS", 3)
+    known, counted = deletions
+    known.brokers = {broker: Broker(broker, epoch, ()) for broker, epoch in ((1, 4), (2, 4), (3, 4), (4, 13))}
+    topic = in_deletion(known, 5, 1, 2)
+    assert list(counted.strays(topic, {3: [0]})) == [(0, 3), (0, 4)]
+    assert list(counted.strays(topic, {broker: [0] for broker in (1, 2, 3, 4)})) == [(0, 4)]
 
 
 def test_sv_10_each_of_the_topics_that_one_transaction_created_waits_for_its_own_replicas() -> None:
@@ -143,7 +155,7 @@ def test_sv_10_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, T
     known, counted = deletions
     for created in range(100):
         topic = in_deletion(known, created, 1, 2)
-        assert list(counted.strays(topic)) == []
+        assert list(counted.strays(topic, {})) == []
         counted.confirm(1, stop_of(created))
         if created % 2:
             counted.confirm(2, stop_of(created))

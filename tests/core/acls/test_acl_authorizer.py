@@ -8,6 +8,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     SUPPORTED_OPERATIONS,
     AccessControlEntry,
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     PatternType,
@@ -16,8 +17,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     parse_super_users,
 )
 from kafka_reassign_rpc.core.acls.acl_cache import MOST_FOUND
-from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
-from kafka_reassign_rpc.core.acls.java_host import java_host
+from kafka_reassign_rpc.core.java_values import java_host
 from tests.core.acls.random_acls import authorizer_of, put, random_case
 from tests.core.acls.reference import Reference
 from tests.tables import for_each

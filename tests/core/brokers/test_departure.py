@@ -166,7 +166,8 @@ def test_dh_6_bytes_that_a_broker_has_not_reported_are_not_0(disk: BrokerDisk | 
 
 
 def test_dh_6_a_broker_that_holds_nothing_needs_no_room() -> None:
-    assert Disks({1: BrokerFacts(live=True), 2: BrokerFacts(live=True)}).room((1,), 0).enough
+    brokers = {1: BrokerFacts(live=True, held=7), 2: BrokerFacts(live=True, held=5, free=9)}
+    assert Disks(brokers).room((1,), 0) == Room(0, 9, enough=True, silent=[])
 
 
 def test_dh_6_the_verdict_says_no_why_and_not_known_where_it_is_not() -> None:

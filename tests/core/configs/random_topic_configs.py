@@ -5,7 +5,7 @@ what Kafka accepts."""
 import random
 
 from kafka_reassign_rpc.core.configs.config_definitions import TOPIC_CONFIGS, ConfigDefinition
-from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
+from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE
 
 _NUMBERS: tuple[int, ...] = (
     -3,

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 import pytest
 
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.live_brokers import (
+from kafka_reassign_rpc.core.configs.config_layers import (
     ASKED,
     TIERED_STORAGE,
     BrokerAnswer,
+    ConfigLayers,
     LiveBrokers,
     common_layers,
     live_brokers,
 )
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
-from kafka_reassign_rpc.core.restarts.topic_values import topic_trouble
+from kafka_reassign_rpc.core.restarts.ending_values import topic_trouble
 from tests.tables import for_each
 
 REMOTE = {"remote.storage.enable": "true"}

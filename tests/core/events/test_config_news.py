@@ -1,7 +1,7 @@
 """The event of a change of configs: what was and what is, without secrets, in one line of bounded length."""
 
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.config_news import LONGEST, SHOWN, config_changed
+from kafka_reassign_rpc.core.events.cluster_news import LONGEST, SHOWN, config_changed
 
 
 def test_dh_8_a_change_of_configs_names_each_with_its_value_before_and_after() -> None:

@@ -22,8 +22,7 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView,
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
@@ -79,7 +78,7 @@ def test_fg_5_the_end_of_a_move_names_who_had_asked_for_it_and_who_has_ended_it(
     assert told(not_moving(1, 2), BOB) == [("move.cancelled", "bob", ALICE.who)]
     assert told(not_moving(1, 2), ALICE) == [("move.cancelled", "User:alice", None)]
     assert told(moving((1, 2), (5, 6)), BOB) == [("move.retargeted", "bob", ALICE.who)]
-    assert told(not_moving(2), BOB) == [("move.retargeted", "bob", ALICE.who), ("move.completed", "bob", ALICE.who)]
+    assert told(not_moving(2), BOB) == [("move.retargeted", "bob", ALICE.who), ("move.completed", "bob", None)]
 
     assert asked.move is not None
     healed = replace(asked, move=replace(asked.move, terms=replace(asked.move.terms, by=None, route=HEAL)))

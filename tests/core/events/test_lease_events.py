@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable
 
+from kafka_reassign_rpc.core.events.cluster_news import events_of_broker, events_of_topic
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.lease_events import events_of_broker, events_of_topic
 from kafka_reassign_rpc.core.throttling.leased_configs import (
     BrokerAfter,
     BrokerMemory,
     ListMemory,
     RateMemory,
-    TopicMemory,
-)
-from kafka_reassign_rpc.core.throttling.removed_throttles import (
     Removed,
+    TopicMemory,
     removed_of_broker,
     removed_of_topic,
     sets_again,

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.failover.controller_epochs import FARTHEST, STEPS, KnownEpochs, highest_epoch
+from kafka_reassign_rpc.core.failover.former_controllers import FARTHEST, STEPS, KnownEpochs, highest_epoch
 from tests.core.build import cluster, not_moving
 
 
@@ -36,6 +36,8 @@ def test_sv_3_the_epoch_rises_by_larger_steps_while_brokers_refuse_it_and_not_fo
         known.elected(own)
         seen.append(own)
     assert seen == [1 + sum(STEPS[:count]) for count in range(1, len(STEPS) + 1)]
+    assert tuple(10**zeros for zeros in range(1, 7)) == STEPS
+    assert 10 * STEPS[-1] == FARTHEST, "what one server has raised is believed by the next"
     assert not known.refused(own)
     assert known.highest == own
 

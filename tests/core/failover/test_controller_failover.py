@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over, reassigned_by_others
 from kafka_reassign_rpc.core.leadership.broker_changes import adapt
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
@@ -170,12 +170,15 @@ def test_sv_4_the_servers_own_id_as_a_replica_is_replaced_and_the_znode_written(
     [
         (not_moving(1, 2, 3), not_moving(1, 2), True),
         (not_moving(1, 2), not_moving(1, 2, 3, isr=(1, 2)), True),
-        (not_moving(1, 2), not_moving(2, 1), False),  # brokers do not look at the order
+        (not_moving(1, 2), replace(not_moving(1, 2), replicas=(2, 1)), False),  # brokers do not look at the order
+        (not_moving(1, 2), replace(not_moving(1, 2), leader=2), True),
+        (not_moving(1, 2), replace(not_moving(1, 2), leader=2, leader_epoch=6), False),
+        (Partition((1, 2)), not_moving(1, 2, epoch=0), False),  # its first state
         (not_moving(1, 2), not_moving(1, 3, epoch=6), False),  # a controller has raised the epoch itself
         (None, not_moving(1, 2), False),
     ],
 )
-def test_455_9_replicas_that_others_have_changed_need_a_higher_leader_epoch_if_its_state_has_none(
+def test_455_9_replicas_or_leaders_that_others_have_changed_need_a_higher_leader_epoch_if_the_state_has_none(
     known: Partition | None, read: Partition, reassigned: bool
 ) -> None:
     assert reassigned_by_others(known, read) is reassigned

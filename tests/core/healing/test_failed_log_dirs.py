@@ -1,6 +1,6 @@
 """Which log dirs of a registered broker count as failed, and when another failure begins its own clock."""
 
-from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
+from kafka_reassign_rpc.core.healing.failed_brokers import DescribedLogDirs, described_now, is_another, recorded
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from tests.core.build import broker
 from tests.tables import for_each

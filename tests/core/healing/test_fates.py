@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafka_reassign_rpc.core.healing.fates import NOTHING_LEFT, Left, with_fates
+from kafka_reassign_rpc.core.healing.fates import ENABLE, NOTHING_LEFT, Left, UnrepairedPartition, with_fates
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
@@ -13,7 +13,6 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     Lost,
     what_and_fate,
 )
-from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.tables import for_each
 
@@ -25,7 +24,7 @@ LEFT: Left = {TopicPartition("t", at): UnrepairedPartition(frozenset({8}), TOO_F
 
 def line_of(
     lost: FailedBroker | LogDirFailure | GoneBroker | None,
-    disabled: str | None = None,
+    enable: str | None = None,
     left: Left = NOTHING_LEFT,
     **changes: Any,
 ) -> tuple[str, str]:
@@ -33,7 +32,7 @@ def line_of(
     terms = {"interval_ms": 60_000, "paused": False, "held_back": None, "waiting": 0, "moving": 0, **changes}
     kinds = {FailedBroker: "failed", LogDirFailure: "log_dirs", GoneBroker: "gone"}
     lists: dict[str, Any] = {name: [lost] if isinstance(lost, kind) else [] for kind, name in kinds.items()}
-    status = with_fates(HealingStatus(**lists, **terms), disabled, left)
+    status = with_fates(HealingStatus(**lists, **terms), enable, left)
     every: list[Lost | BrokerRepair] = [*status.failed, *status.log_dirs, *status.gone, *status.other_repairs]
     [one] = every
     return what_and_fate(one), one.command
@@ -68,10 +67,11 @@ GONE = GoneBroker(8, AT, 4, 0)
         (failed(), {"held_back": "two are gone"}, "3 replicas, not healed while self-healing is held back", ""),
         (
             failed(),
-            {"disabled": "x exists"},
+            {"enable": ENABLE},
             "3 replicas, not healed while reassignments are disabled",
             "kafka-reassign --bootstrap-server HOST:PORT --enable",
         ),
+        (failed(), {"enable": ""}, "3 replicas, not healed while reassignments are disabled", ""),
         (
             failed(AT + 60_000, 2),
             {"left": LEFT},
@@ -135,10 +135,11 @@ GONE = GoneBroker(8, AT, 4, 0)
         (GONE, {**repair(4), "held_back": "two"}, f"{UNDER_WAY}, until self-healing is no longer held back", ""),
         (
             GONE,
-            {**repair(4), "disabled": "x exists"},
+            {**repair(4), "enable": ENABLE},
             f"{UNDER_WAY}, until reassignments are enabled",
             "kafka-reassign --bootstrap-server HOST:PORT --enable",
         ),
+        (GONE, {**repair(4), "enable": ""}, f"{UNDER_WAY}, until reassignments are enabled", ""),
         (
             GoneBroker(8, AT, 0, 2),
             {},

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost
-from kafka_reassign_rpc.core.healing.repair_rates import rates_of
+from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost, rates_of
 from kafka_reassign_rpc.core.settings.healing_settings import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import (
     replicas_sent_again,
 )
 from kafka_reassign_rpc.core.round.changed_by_others import MOST_RAISED
-from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, Change
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
 from tests.tables import for_each
@@ -49,11 +49,18 @@ def asked(
 LATE = not_moving(1, 2, 3, isr=(1, 2))
 
 
-def error(change: IsrChange, *, sender: int = 1, before: Partition = LATE, version: int = 3) -> type[KafkaError]:
+def error(
+    change: IsrChange, *, sender: int = 1, before: Partition = LATE, version: int = 3, is_told: bool = False
+) -> type[KafkaError]:
+    """`is_told`: the sender learns what it does not know, with the next leader epoch."""
     answer, changes = alter_partition(view(before, live=(1, 2, 3)), sender, change, version)
     assert isinstance(answer, KafkaError)
-    assert changes == []
+    assert [*map(value_of, changes)] == ([replace(before, leader_epoch=before.leader_epoch + 1)] if is_told else [])
     return type(answer)
+
+
+def value_of(change: Change) -> Partition:
+    return made([change])
 
 
 def test_sv_4_an_isr_change_keeps_the_leader_epoch_and_names_the_next_partition_epoch() -> None:
@@ -70,7 +77,7 @@ def test_sv_4_a_request_repeated_in_the_same_round_gets_the_new_partition_epoch(
     assert alter_partition(round_view, 1, asked((1, 2, 3)), 3) == (first, [])
     other, changes = alter_partition(round_view, 1, asked((1,)), 3)
     assert isinstance(other, InvalidUpdateVersion), "another ISR on top of the old epoch"
-    assert changes == []
+    assert made(changes) == replace(LATE, isr=(1, 2, 3), partition_epoch=12, leader_epoch=6)
 
 
 def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partition_epoch() -> None:
@@ -87,7 +94,6 @@ def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partiti
         (asked((1, 2, 3), leader_epoch=6), NotController),
         (asked((1, 2, 3), partition_epoch=12), NotController),
         (asked((1, 2, 3), leader_epoch=4), FencedLeaderEpoch),
-        (asked((1, 2, 3), partition_epoch=10), InvalidUpdateVersion),
         (asked(()), InvalidRequest),
         (asked((2, 3)), InvalidRequest),
         (asked((1, 1)), InvalidRequest),
@@ -106,12 +112,15 @@ def test_455_9_a_leader_with_a_replica_that_the_partition_does_not_have_is_refus
     assert made(changes) == replace(LATE, leader_epoch=6)
     here.add(*changes)
     assert isinstance(alter_partition(here, 1, asked((1, 2, 6)), 3).answer, FencedLeaderEpoch), "once is enough"
-    assert error(asked((1, 2, 6)), sender=2) is InvalidRequest
-    assert error(asked((1, 2, 6), partition_epoch=10)) is InvalidUpdateVersion
 
 
-def test_sv_4_only_the_leader_may_ask() -> None:
-    assert error(asked((1, 2)), sender=2) is InvalidRequest
+def test_hm_2_who_leads_without_knowing_a_state_that_others_have_written_is_refused_and_learns_it() -> None:
+    """Otherwise no ISR that it asks for is ever accepted."""
+    assert error(asked((1, 2, 3), partition_epoch=10), is_told=True) is InvalidUpdateVersion
+    assert error(asked((1, 2, 6), partition_epoch=10), is_told=True) is InvalidUpdateVersion
+    assert error(asked((1, 2)), sender=2, is_told=True) is InvalidRequest, "another leader was written"
+    without_leader = replace(LATE, leader=NO_LEADER)
+    assert error(asked((1,)), before=without_leader, is_told=True) is InvalidRequest
 
 
 def test_sv_4_a_dead_replica_is_not_eligible() -> None:

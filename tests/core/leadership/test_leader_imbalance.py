@@ -1,6 +1,6 @@
 """Which preferred leaders are elected automatically (Kafka's auto.leader.rebalance)."""
 
-from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
+from kafka_reassign_rpc.core.leadership.elections import LeaderImbalance
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition

@@ -6,9 +6,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import IneligibleReplica, PreferredLeaderNotAvailable
 from kafka_reassign_rpc.core.leadership.broker_changes import adapt, controlled_shutdown, log_dir_answered
-from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
+from kafka_reassign_rpc.core.leadership.elections import ElectionType, LeaderImbalance, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
-from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.queue.in_flight_caps import NOTHING, makes_room, weight
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition

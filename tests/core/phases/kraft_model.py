@@ -12,6 +12,7 @@ Replicas = tuple[int, ...]
 class KRaftPartition:
     """at           as listed
     isr          in sync
+    eligible     who may lead without loss although nobody is in sync (KIP-966)
     cordoned     4.4: no target may name one of these
     history      all assignments, the latest last: a broker may answer with an older one
     """
@@ -19,6 +20,7 @@ class KRaftPartition:
     def __init__(self, *replicas: int) -> None:
         self.at = SeenPartition(replicas)
         self.isr = replicas
+        self.eligible: Replicas = ()
         self.cordoned: frozenset[int] = frozenset()
         self.history = [self.at]
 
@@ -47,9 +49,15 @@ class KRaftPartition:
         self._put(SeenPartition(tuple(replica for replica in self.at.replicas if replica not in adding)))
         return None
 
+    def lose_all(self) -> None:
+        """The brokers of all replicas go, one after the other. The last one stays eligible, and leads once it is
+        back."""
+        self.isr, self.eligible = (), self.isr[-1:] or self.eligible
+
     def catch_up(self) -> None:
         """All replicas get in sync, one after the other; a removing one does not come back."""
-        self.isr = tuple(dict.fromkeys((*self.isr, *self.at.adding, *self.at.target)))
+        self.isr = tuple(dict.fromkeys((*self.isr, *self.eligible, *self.at.adding, *self.at.target)))
+        self.eligible = ()
         self._complete()
 
     def _complete(self) -> None:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.phases.kraft_refusals import (
     target_refusal,
 )
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from kafka_reassign_rpc.core.state.broker import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster
@@ -43,6 +43,17 @@ def test_kr_6_a_cancel_that_leaves_nothing_in_sync_is_refused_with_krafts_words(
     )
     assert cancel_refusal(name, (3,), (3,), allows_unclean=True) is None
     assert cancel_refusal(name, (1, 3), (3,), allows_unclean=False) is None
+
+
+def test_kr_6_while_nothing_is_in_sync_an_eligible_replica_is_safe_and_a_refused_cancel_names_it() -> None:
+    def refused(isr: tuple[int, ...], eligible: tuple[int, ...]) -> str:
+        return str(cancel_refusal(NAME, isr, (3,), eligible, allows_unclean=False))
+
+    words = refused((), ())
+    assert words.endswith("would require an unclean leader election.")
+    assert refused((), (1,)) == f"{words} Nothing is lost: start broker 1, and cancel it then."
+    assert refused((), (3,)) == words, "one that is added would go with the cancel"
+    assert refused((3,), (1,)) == words, "as long as somebody leads, nobody else can"
 
 
 def in_front_of_kraft(partition: Partition, cordoned: int = 0, *, is_4_4: bool = False) -> IntentView:

@@ -1,8 +1,7 @@
 """What the event of a move's end in front of KRaft says, and who had asked for it."""
 
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.phases.outcome_events import outcome_event
-from kafka_reassign_rpc.core.phases.phases import Outcome
+from kafka_reassign_rpc.core.phases.phases import Outcome, outcome_event
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

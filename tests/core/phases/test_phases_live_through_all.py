@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
 from kafka_reassign_rpc.core.phases.kraft_refusals import Cordons, no_restore
 from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, after_done, after_refusal, first_act, next_step
-from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
+from kafka_reassign_rpc.core.phases.sightings import SeenPartition, Sighting, former_moves, sighting
 from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancelled, reassign
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
@@ -37,6 +37,8 @@ class World:
 
     ended       how often each acknowledged move has ended; `replaced`: those that another target has followed
     in_the_air  what a server that is gone, or this one without an answer, has sent: it may arrive until it is settled
+    is_deleted  the partition is gone
+    met         rows of the table of phases that looks have met, each with `since`: what a test says has happened before
     """
 
     def __init__(self) -> None:
@@ -48,12 +50,17 @@ class World:
         self.cancelled: set[int | None] = set()
         self.outcomes: set[Outcome] = set()
         self.in_the_air: tuple[MoveRecord, Act] | None = None
+        self.is_deleted = False
+        self.since = ""
+        self.met: set[tuple[str, Phase, Sighting]] = set()
         self._last_look = 0
         self._foreign = self._late = -1
         """Places in the history of the cluster: as old as a broker's answer may be, where others wrote last, and where
         what had lost its answer arrived."""
         self._is_theirs = False
         """Whether the last Alter that the cluster has taken was theirs."""
+        self._is_of_the_past = False
+        """Whether it was one of ours whose move was over."""
         self._begin()
 
     def _begin(self) -> None:
@@ -74,7 +81,7 @@ class World:
         self._begin()
 
     def foreign(self, target: Replicas | None) -> None:
-        if self.kraft.alter(target) is None:
+        if not self.is_deleted and self.kraft.alter(target) is None:
             self._foreign, self._is_theirs = len(self.kraft.history) - 1, target is not None
 
     def client(self, target: Replicas | None) -> None:
@@ -102,9 +109,11 @@ class World:
 
     def look(self, stale: int) -> None:
         """What moves is as the controller has it; what is at rest as a broker has it, which may be `stale`."""
-        at, history = self.kraft.at, self.kraft.history
-        is_settled = self.in_the_air is None
-        if not at.is_moving:
+        at: SeenPartition | None = self.kraft.at
+        history, is_settled = self.kraft.history, self.in_the_air is None
+        if self.is_deleted:
+            at = None
+        elif not self.kraft.at.is_moving:
             at = SeenPartition(history[max(self._last_look, len(history) - 1 - stale)].replicas)
         self._looks = self._looks + 1 if at == self._seen else 1
         self._looks = 1 if is_settled and self._unsettled else self._looks
@@ -114,12 +123,13 @@ class World:
         self._to_tell = None
         record = self.record
         if record is not None:
+            self.met.add((self.since, record.phase or Phase.START, sighting(record, at)))
             why = no_restore(record.original, Cordons(self.kraft.cordoned, staying=True))
             step = next_step(record, at, self._looks, before=before, is_settled=is_settled, no_restore=why)
-            self._take(record, step, at)
+            self._take(record, step, at or SeenPartition(()))
             if step.record is not None and step.act is not Act.NOTHING:
                 self._to_tell = step.record, step.act
-        self._shown = as_seen(Partition(at.replicas), at, self.record)
+        self._shown = None if at is None else as_seen(Partition(at.replicas), at, self.record)
 
     def tell(self) -> None:
         if self._to_tell is None:
@@ -148,6 +158,8 @@ class World:
     def _arrives(self, record: MoveRecord, act: Act, *, is_late: bool = False) -> KafkaError | None:
         if act is Act.NOTHING:
             return None
+        if self.is_deleted:
+            return UnknownTopicOrPartition()
         at = self.kraft.at
         knows = any(
             THEIRS in (*one.original, *one.retained, *one.terms.target) for one in (record, *former_moves(record))
@@ -158,7 +170,8 @@ class World:
         error = self.kraft.alter(targets[act])
         if error is None:
             self._is_theirs = False
-            meets_late = self._late > self._last_look
+            meets_late = is_late or self._late > self._last_look
+            self._is_of_the_past = is_late and (self.record is None or self.record.id != record.id)
             if is_late:
                 self._late = len(self.kraft.history) - 1
             is_without_end = self.kraft.at.never_ends and THEIRS not in self.kraft.at.replicas
@@ -202,7 +215,10 @@ class World:
         assert self.record is None, "each move ends"
         for id_ in range(1, self.acknowledged + 1):
             assert self.ended[id_] + (id_ in self.replaced) == 1, f"move {id_} has one outcome"
-        assert not self.kraft.at.never_ends or THEIRS in self.kraft.at.replicas, "no Alter of ours makes such a move"
+        is_by_others = self._is_theirs or THEIRS in self.kraft.at.replicas
+        assert is_by_others or self._is_of_the_past or not self.kraft.at.never_ends, (
+            "no Alter of ours makes such a move"
+        )
 
 
 def _may_go_back(partition: Partition) -> bool:
@@ -229,6 +245,7 @@ OWN: st.SearchStrategy[Happening] = st.one_of(
     st.just(lambda world: world.crash()),
     st.just(lambda world: world.arrive()),
     st.just(lambda world: world.kraft.catch_up()),
+    st.just(lambda world: world.kraft.lose_all()),
 )
 HAPPENINGS = st.one_of(OF_OTHERS, OWN)
 

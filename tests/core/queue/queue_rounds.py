@@ -5,7 +5,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.in_flight_caps import (
@@ -77,7 +77,7 @@ _zxids = count(1)
 def durable(in_cluster: Cluster, view: RoundView) -> None:
     """Put the round into the cluster, as its commit would."""
     written: dict[str, replay.Written] = {}
-    for op in (*queue_writes.first(in_cluster, view), *queue_writes.last(in_cluster, view)):
+    for op in (*znode_writes.queue_first(in_cluster, view), *znode_writes.queue_last(in_cluster, view)):
         zxid = next(_zxids)
         match op:
             case Create(path):

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.queue.queue_rounds import admitted, complete, durable, queued
+from tests.core.queue.queue_rounds import admitted, complete, durable, queued, through
 from tests.tables import for_each
 
 ONE_EACH = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
@@ -110,6 +110,17 @@ def test_dh_7_a_released_move_starts_from_no_other_replicas_than_those_of_the_ho
     assert [(one.partition, one.reason) for one in refused] == [  # type: ignore[union-attr]
         (0, "The move was held at the replicas [1, 2], and is not made from [2, 4]: ask for it again.")
     ]
+
+
+def test_dh_7_after_an_absence_all_moves_that_still_wait_are_held_at_the_replicas_that_they_were_queued_at() -> None:
+    made = three_waiting()
+    view = RoundView(made)
+    assert queue_admission.withdraw(view, TopicPartition(TOPIC, 1))
+    through(holding.hold_all(view, HELD))
+    durable(made, view)
+    assert made.queue.held == 2
+    places = [made.queue.place(TOPIC, index) for index in range(3)]
+    assert [place and place.move.terms.expected for place in places] == [(1, 2), None, (1, 2)]
 
 
 def test_dh_5_a_move_that_is_held_already_stays_as_it_was_held() -> None:

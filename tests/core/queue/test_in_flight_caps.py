@@ -12,9 +12,17 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import CLUSTER, REPAIRS, WINDOW, receiving, sending
+from kafka_reassign_rpc.core.state.waiting_lines import (
+    CLUSTER,
+    ENABLED,
+    LATER,
+    REPAIRS,
+    WINDOW,
+    receiving,
+    sending,
+)
 from tests.core.build import TOPIC, cluster, moving, not_moving, write
 from tests.core.queue.queue_rounds import queued, through
 
@@ -81,6 +89,18 @@ def test_236_13_outside_the_window_nothing_starts_that_copies_more_but_repairs()
     assert not found.unlimited
 
 
+def test_236_13_without_a_cap_for_all_moves_one_that_waits_with_its_own_cap_or_as_a_repair_is_enough_to_count() -> None:
+    target = moving((1, 2), (4, 5))
+    without = in_flight(cluster(MOVING, AT_REST), InFlightCaps(repairs=1))
+    assert without.waits_for(SECOND, AT_REST, repair(target)) is None, "what nothing waits for is not counted"
+    with_repair = cluster(repair(MOVING), AT_REST)
+    queued(with_repair, {1: (4, 5)}, route=HEAL)
+    assert in_flight(with_repair, InFlightCaps(repairs=1)).waits_for(SECOND, AT_REST, repair(target)) == REPAIRS
+    with_own = cluster(MOVING, AT_REST)
+    queued(with_own, {1: (4, 5)}, own={1: 1})
+    assert in_flight(with_own, InFlightCaps()).waits_for(SECOND, AT_REST, target, own=1) == sending(1)
+
+
 def test_236_13_a_move_that_changes_gives_its_places_back_before_it_takes_others() -> None:
     here = cluster(MOVING, AT_REST)
     found = in_flight(here, InFlightCaps(per_broker=1))
@@ -90,6 +110,13 @@ def test_236_13_a_move_that_changes_gives_its_places_back_before_it_takes_others
     found.replace(FIRST, MOVING, moving((1, 2), (1, 4)))
     assert found.waits_for(SECOND, not_moving(5, 2), other) is None
     assert found.waits_for(SECOND, not_moving(5, 2), moving((5, 2), (5, 4))) == receiving(4)
+
+
+def test_236_13_no_cap_keeps_a_move_from_the_end_of_another_one_or_from_reassignments_that_are_enabled() -> None:
+    full = InFlightCaps(per_broker=0, per_cluster=0, repairs=0, closed=True)
+    found = in_flight(cluster(MOVING), full)
+    assert [found.has_room(place) for place in (CLUSTER, receiving(3), REPAIRS, WINDOW)] == [False] * 4
+    assert [found.has_room(place) for place in (LATER, ENABLED)] == [True] * 2
 
 
 def test_236_13_changes_of_this_round_count_and_room_comes_when_a_move_needs_less() -> None:

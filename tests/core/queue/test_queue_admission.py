@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.in_flight_caps import (
@@ -23,7 +24,6 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

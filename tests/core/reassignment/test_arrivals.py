@@ -7,11 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import ToldSizes
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.status.documents import share
 from kafka_reassign_rpc.support.slices import run_through

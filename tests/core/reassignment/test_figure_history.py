@@ -1,6 +1,6 @@
 """Past figures for plots: how often a point is kept, how many, and when it was."""
 
-from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, Point
+from kafka_reassign_rpc.core.reassignment.move_sums import SPANS, FigureHistory, Point
 
 
 def point(in_flight: int) -> Point:

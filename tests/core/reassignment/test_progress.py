@@ -88,6 +88,21 @@ def test_sv_7_all_that_a_move_copies_is_counted_also_before_its_first_sample_and
     assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 100, 4: 100}, {1: 200})
 
 
+def test_sv_7_a_broker_whose_answer_is_late_loses_no_byte_of_what_a_move_copies() -> None:
+    """Broker 4 misses the first and the last sample of the move, broker 3 the third one."""
+    followed = Followed(replace(MOVE, move=MoveRecord(MoveTerms((3, 4)), (1, 2), 7)))
+    tell(followed, Event(catalogue.MOVE_STARTED, *NAME, id=7))
+    followed.look(0, says(b1=100, b3=20))
+    followed.look(5, says(b1=100, b3=40, b4=30))
+    assert followed.tracker.copied_in == {3: 40, 4: 30}
+    followed.look(10, says(b1=100, b4=60))
+    followed.look(15, says(b1=100, b3=80, b4=70))
+    assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 80, 4: 70}, {1: 150})
+    followed.look(20, says(b1=100, b3=90))
+    tell(followed, Event(catalogue.MOVE_COMPLETED, *NAME, id=7))
+    assert followed.tracker.copied_in == {3: 100, 4: 100}
+
+
 def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_cancelled_one_as_far_as_seen() -> None:
     followed = Followed(replace(MOVE, move=MoveRecord(MoveTerms((3, 4)), (1, 2), 7)))
     end = Event(catalogue.MOVE_COMPLETED, *NAME, id=7, target=(3, 4), original=(1, 2), copied=200)
@@ -298,6 +313,7 @@ def test_240_6_a_broker_without_an_answer_keeps_its_last_sizes() -> None:
     found = followed.look(5, {**says(b3=50), 4: None})
     assert (found.total, found.copied, found.remaining_ms) == (100, {3: 50, 4: 10}, None)
     assert Followed().look(0, {}) == MoveProgress(adding=(3, 4))
+    assert (MoveProgress(adding=(3, 4)).bytes_total, MoveProgress().bytes_total) == (None, 0)
 
 
 def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_has_none() -> None:

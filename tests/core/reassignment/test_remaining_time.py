@@ -1,6 +1,6 @@
 """How long each copy still takes by itself, from the first and the last sample of its move."""
 
-from kafka_reassign_rpc.core.reassignment.arrivals import Arrivals
+from kafka_reassign_rpc.core.reassignment.move_progress import Arrivals
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples
 
 

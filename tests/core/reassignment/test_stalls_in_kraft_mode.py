@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
-from kafka_reassign_rpc.core.reassignment.arrivals import FROM_LAST_TIERED, TIERED
-from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import FROM_LAST_TIERED, TIERED, MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.broker import KRaftFacts
+from kafka_reassign_rpc.core.state.partition import Partition, Phase
 from tests.core.build import TOPIC, moving
 from tests.core.reassignment.test_progress import MOVE, NAME, PART, Answers, Followed, says
 from tests.tables import for_each
@@ -66,7 +66,14 @@ NEVER_ENDS = "broker 3 is both added and removed, which never ends: end the move
             {**PART, 4: None},
             "no answer from broker 4, and no fetch of the metadata for 15 s",
         ),
-        ({}, KRaftFacts(quiet_s={4: 1.0}), MOVE, {**PART, 4: None}, "no answer from broker 4"),
+        (
+            {},
+            KRaftFacts(quiet_s={4: 5.0}),
+            MOVE,
+            {**PART, 4: None},
+            "no answer from broker 4, and no fetch of the metadata for 5 s",
+        ),
+        ({}, KRaftFacts(quiet_s={4: 4.9}), MOVE, {**PART, 4: None}, "no answer from broker 4"),
         (
             {},
             KRaftFacts(),
@@ -92,6 +99,14 @@ def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
     followed = Followed(value, **options)
     followed.cluster.soft.kraft = kraft
     assert followed.stalled(answers) == reason
+
+
+def test_kr_6_a_move_that_the_cluster_does_not_have_yet_is_not_kept_by_a_broker() -> None:
+    assert MOVE.move is not None
+    followed = Followed(replace(MOVE, move=replace(MOVE.move, phase=Phase.START)))
+    assert followed.stalled(PART) == "not begun: the cluster has not taken it yet"
+    followed.cluster.soft.takes_nothing = "the cluster takes nothing"
+    assert followed.stalled(PART) == "not begun: the cluster takes nothing"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from kafka_reassign_rpc.core.reassignment.waiting_moves import (
     why_not_started,
 )
 from kafka_reassign_rpc.core.state.partition import MoveTerms
-from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
 from tests.core.queue.queue_rounds import queued

@@ -12,8 +12,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
     reassign,
     retained,
 )
-from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, partition_of
+from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment, durable_assignment, partition_of
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, decided, made, moving, not_moving, sets, view

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, TOPIC_CONFIGS
 from kafka_reassign_rpc.core.restarts import table
-from kafka_reassign_rpc.core.restarts.broker_values import COUNT_LATER, MAX_LAG, MIN_LAG, later_trouble
+from kafka_reassign_rpc.core.restarts.ending_values import COUNT_LATER, MAX_LAG, MIN_LAG, later_trouble
 from kafka_reassign_rpc.core.restarts.table import Ending
 
 FACTOR, BUFFER, RATE = (

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import (
     quota_entity,
 )
 from kafka_reassign_rpc.core.restarts import table
-from kafka_reassign_rpc.core.restarts.client_values import CLIENTS, IPS, USERS, name_trouble, value_troubles
+from kafka_reassign_rpc.core.restarts.ending_values import CLIENTS, IPS, USERS, name_trouble, value_troubles
 from kafka_reassign_rpc.core.restarts.table import Ending
 
 

@@ -1,7 +1,7 @@
 """Which cluster-wide configs are named as harmful, of all that are set."""
 
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.restarts.standing_defaults import troubles
+from kafka_reassign_rpc.core.restarts.ending_values import troubles
 from tests.tables import for_each
 
 LOCAL, WHOLE = "log.local.retention.ms", "log.retention.ms"

@@ -151,6 +151,12 @@ def test_hm_2_a_replica_that_was_one_before_the_edit_is_not_added_by_it_and_a_mo
     assert with_live_in_sync(cluster(), replace(edited, move=record), None).move == record
 
 
+def test_hm_2_a_replica_that_an_edit_leaves_among_the_removing_ones_alone_is_kept_once() -> None:
+    """Nobody can read a topic's znode that names a replica twice."""
+    edited = replace(not_moving(3, isr=(1, 2)), removing=(1, 2))
+    assert sets(with_live_in_sync(cluster(), edited, moving((1, 2), (3,)))) == ((3, 1, 2), (), (1, 2))
+
+
 def test_hm_2_a_partition_whose_replicas_were_all_taken_away_keeps_the_former_ones_or_those_in_sync() -> None:
     edited = replace(not_moving(3, isr=(1, 2)), replicas=())
     former = moving((1, 2), (4, 2))

@@ -156,3 +156,30 @@ def test_hm_2_a_repaired_state_that_was_never_known_counts_as_put_back_if_there_
     former.repaired(known, 1)
     assert [former.is_put_back(known, index) for index in (0, 1)] == [True, False]
     assert not former.is_repaired(known, 0)
+
+
+def test_hm_2_a_topic_that_has_lost_its_id_is_no_other_one_whenever_it_is_read_again() -> None:
+    former = FormerPartitions()
+    old = not_moving(1, 2)
+    known = topic("t", old, old)
+    without_id = replace(known, id=None)
+    former.keep(known, {})
+    former.keep(without_id, {1: old})
+    assert former.id_of("t") == known.id
+    assert former.of(without_id) == {1: old}
+    assert [*former.unreported({"t": without_id})] == [], "it has not vanished"
+    assert [*former.unreported({"t": replace(known, id=UUID(int=2))})] == [("t", 1)]
+
+
+def test_hm_2_an_id_that_a_topic_has_lost_is_known_until_it_has_one_or_is_gone() -> None:
+    known = topic("t", not_moving(1, 2))
+    for later, is_known in (
+        ({"t": replace(known, id=None)}, True),
+        ({"t": known}, False),
+        ({"t": replace(known, id=UUID(int=2))}, False),
+        ({}, False),
+    ):
+        former = FormerPartitions()
+        former.keep(known, {})
+        former.decided(later)
+        assert (former.id_of("t") == known.id) is is_known, later

@@ -1,6 +1,6 @@
 """What is said of a cluster without an active controller."""
 
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
+from kafka_reassign_rpc.core.state.broker import LostQuorum
 
 AT = 1_764_194_400_000
 

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED
+from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
-from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.reassignment.remaining_time import CopyRates
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.status import brokers, departures, partitions

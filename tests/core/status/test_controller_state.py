@@ -4,7 +4,7 @@ from kafka_reassign_rpc.core.config_values import MOST_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.status.controller_state import BrokerState, broker_states
+from kafka_reassign_rpc.core.status.broker_documents import BrokerState, broker_states
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
 

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.core.status.last_status import newer, with_last
-from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.summary import newer, status_of, with_last
 from kafka_reassign_rpc.reassign_command.status_text import last_lines
 from tests.status_page.views import cluster_of, move, server_of, term_of
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from kafka_reassign_rpc.core.status.documents import Note, StartWindow, about
-from kafka_reassign_rpc.core.status.notes import notes_of
+from kafka_reassign_rpc.core.status.summary import notes_of
 
 
 class Inner(msgspec.Struct):

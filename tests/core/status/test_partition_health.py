@@ -98,8 +98,21 @@ async def test_fg_5_a_cluster_without_brokers_and_topics_has_nothing_offline() -
     health = PartitionHealth()
     loop: Any = SimpleNamespace(cluster=Cluster())
     counting = asyncio.create_task(partition_counting.count_partitions(loop, health))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not health.counted:
             await asyncio.sleep(0.001)
     assert health.now == (0, 0)
     counting.cancel()
+
+
+def test_sv_7_a_large_topic_is_counted_in_steps_and_again_where_it_has_changed_meanwhile() -> None:
+    health = PartitionHealth()
+    here = cluster(*[not_moving(1, 2)] * 50)
+    steps = health.update(here)
+    for _ in range(40):
+        next(steps)
+    put_partition(here, here.topics[TOPIC], 0, replace(not_moving(1, 2), isr=(1,)))
+    for _ in steps:
+        pass
+    assert health.now == (0, 0), "it was counted before"
+    assert counted(health, here) == (1, 0)

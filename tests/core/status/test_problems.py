@@ -13,8 +13,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     HealingStatus,
     LogDirFailure,
 )
-from kafka_reassign_rpc.core.state.broker import FailedLogDirs
-from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
+from kafka_reassign_rpc.core.state.broker import FailedLogDirs, LostQuorum
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -33,10 +32,10 @@ def problems(view: ServerView) -> dict[str, StatusProblem]:
     return {one.kind: one for one in status_of(view, at=1, version="1", full=True).problems}
 
 
-def healing(disabled: str | None = None, left: Left = NOTHING_LEFT, **changes: Any) -> HealingStatus:
+def healing(enable: str | None = None, left: Left = NOTHING_LEFT, **changes: Any) -> HealingStatus:
     failed = [FailedBroker(8, FIRST_MISSED, FIRST_MISSED + 60_000, 3)]
     terms = {"interval_ms": 60_000, "paused": False, "held_back": None, "failed": failed, "waiting": 0, "moving": 0}
-    return with_fates(HealingStatus(**{**terms, **changes}), disabled, left)
+    return with_fates(HealingStatus(**{**terms, **changes}), enable, left)
 
 
 def test_fg_5_a_server_without_a_controller_says_so() -> None:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, REPAIRS, Place, receiving, sending
-from kafka_reassign_rpc.core.status.waiting import WaitingReasons
+from kafka_reassign_rpc.core.status.moves import WaitingReasons
 from tests.core.build import write
 from tests.status_page.views import at_rest, cluster_of, move, run, term_of
 
@@ -52,6 +52,14 @@ def test_fg_5_a_move_waits_while_reassignments_are_disabled_whatever_else_holds_
     cluster = queued((9,))
     write(cluster, disabled_by_znode=True)
     assert why(cluster) == "reassignments to be enabled: /admin/reassign_cancel exists"
+
+
+def test_fg_5_a_move_waits_while_a_cluster_takes_nothing_or_shows_not_its_topic() -> None:
+    cluster = queued()
+    cluster.soft.takes_nothing = "the cluster takes nothing"
+    assert why(cluster) == "reassignments to be enabled: the cluster takes nothing"
+    cluster.soft.takes_nothing, cluster.soft.unseen = "", frozenset({"t"})
+    assert why(cluster) == "a broker to show its topic"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
+from kafka_reassign_rpc.core.restrictions import TAKES_NOTHING
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.core.status.documents import Status, Work
 from kafka_reassign_rpc.core.status.moves import MoveFilter
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.throttling.removed_throttles import Removed
+from kafka_reassign_rpc.core.throttling.leased_configs import Removed
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from tests.core.build import broker, write
 from tests.status_page.test_documents import listed
@@ -280,6 +281,18 @@ def test_sv_11_the_client_that_has_disabled_reassignments_is_named_in_full_only(
     [problem] = [one for one in case.status().problems if one.kind == "disabled"]
     assert problem.text.startswith("Reassignments are disabled: /admin/reassign_cancel exists")
     assert case.status().disabled_who == "znode /admin/reassign_cancel"
+
+
+def test_sv_11_a_cluster_that_takes_nothing_is_a_problem_whose_words_are_shown_in_full_only() -> None:
+    case = Case(two_moves())
+    case.cluster.soft.takes_nothing = why = f"{TAKES_NOTHING}, OOPS: ask User:alice"
+    status = case.status()
+    [problem] = [one for one in status.problems if one.kind == "disabled"]
+    assert problem.text == f"Reassignments are disabled: {why}. Moves in flight go on"
+    assert (status.enabled, status.disabled_by, status.disabled_who) == (False, why, None)
+    counts = status_of(server_of(term_of(case.cluster)), at=1, version="1", full=False)
+    assert (counts.enabled, counts.disabled_by) == (False, TAKES_NOTHING)
+    assert b"alice" not in msgspec.json.encode(counts)
 
 
 def test_sv_11_a_pause_of_healing_is_one_problem_with_who() -> None:

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
+from kafka_reassign_rpc.zookeeper.own_server_znodes import decode_memory, encode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from tests.tables import for_each
 
@@ -210,6 +210,34 @@ def test_kr_6_a_rate_that_others_remove_again_is_left_until_it_is_asked_for_or_t
     late = broker_after(rates("100"), {}, left.memory, 100)
     assert late == again, "a broker had answered with what was"
     assert broker_after(late.configs, {}, late.memory, NO_RATE) == ({}, BrokerMemory())
+
+
+def test_kr_6_a_rate_was_put_back_once_even_where_others_set_their_own_in_between() -> None:
+    first = broker_after({}, {}, BrokerMemory(), 100)
+    back = broker_after({}, {}, first.memory, 100)
+    assert back.configs == rates("100")
+    theirs = broker_after(rates("7"), {}, back.memory, 100)
+    assert theirs.configs == rates("7")
+    left = broker_after({}, {}, theirs.memory, 100)
+    assert left.configs == {}, "it was put back once"
+    theirs = broker_after(rates("8"), {}, left.memory, 100)
+    assert broker_after({}, {}, theirs.memory, 100).configs == {}, "nor after it was left"
+    assert broker_after({}, {}, theirs.memory, 100, asked=True) == first
+    assert broker_after({}, {}, theirs.memory, 40).configs == rates("40")
+    at_first = broker_after(rates("7"), {}, first.memory, 100)
+    assert broker_after({}, {}, at_first.memory, 100).configs == rates("100"), "it has not been put back before"
+
+
+def test_kr_6_entries_were_put_back_once_even_where_others_throttled_every_replica_in_between() -> None:
+    memory = topic_after({}, TopicMemory(), ["0:1"], ["0:4"]).memory
+    back = topic_after({}, memory, ["0:1"], ["0:4"])
+    assert back.configs == lists("0:1", "0:4")
+    every = topic_after(lists("*", "*"), back.memory, ["0:1"], ["0:4"])
+    assert every.configs == lists("*", "*")
+    assert topic_after({}, every.memory, ["0:1"], ["0:4"]).configs == {}, "they were put back once"
+    assert topic_after(every.configs, every.memory, [], []) == (lists("*", "*"), TopicMemory())
+    at_first = topic_after(lists("*", "*"), memory, ["0:1"], ["0:4"])
+    assert topic_after({}, at_first.memory, ["0:1"], ["0:4"]).configs == lists("0:1", "0:4")
 
 
 def test_kr_6_one_side_that_others_remove_again_is_left_and_the_other_one_stays() -> None:

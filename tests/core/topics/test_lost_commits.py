@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated
-from kafka_reassign_rpc.core.topics.lost_commits import has_added, is_created, is_in_deletion
+from kafka_reassign_rpc.core.topics.topic_changes import has_added, is_created, is_in_deletion
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion
 from tests.core.build import TOPIC, TOPIC_ID, cluster, not_moving
 

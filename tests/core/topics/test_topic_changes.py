@@ -61,10 +61,23 @@ def test_sv_4_a_new_topic_starts_with_leaders_and_full_isrs() -> None:
     assert created.configs == {"a": "b"}
 
 
-def test_sv_4_counts_that_a_request_leaves_open_are_the_defaults() -> None:
-    created = create(view(), default_partitions=3, default_replication_factor=2)
-    assert len(created.partitions) == 3
-    assert len(created.partitions[0].replicas) == 2
+@for_each(
+    ("asked", "partitions", "replicas"),
+    [
+        ({}, 3, 2),
+        ({"num_partitions": -1, "replication_factor": -1}, 3, 2),
+        ({"num_partitions": 1, "replication_factor": -1}, 1, 2),
+        ({"num_partitions": -1, "replication_factor": 1}, 3, 1),
+        ({"num_partitions": -1, "replication_factor": -1, "assignments": {0: (1,)}}, 1, 1),
+    ],
+)
+def test_sv_4_counts_that_a_request_leaves_open_are_the_defaults(
+    asked: dict[str, Any], partitions: int, replicas: int
+) -> None:
+    """As in Kafka a request that gives no count has -1."""
+    created = create(view(), default_partitions=3, default_replication_factor=2, **asked)
+    assert len(created.partitions) == partitions
+    assert len(created.partitions[0].replicas) == replicas
 
 
 def test_sv_4_a_manual_assignment_may_name_unknown_brokers() -> None:
@@ -253,9 +266,18 @@ def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_o
 def test_sv_10_only_brokers_that_have_registered_since_a_topic_was_created_may_have_strays_of_it() -> None:
     here = build.cluster(not_moving(1, 2), not_moving(2, 3), live=(1, 2, 3, 4))
     here.topics[TOPIC].created = here.brokers[3].epoch - 1  # 3 and 4 have registered since
-    assert set(topic_deletion.possible_strays(here, TOPIC, ())) == {(0, 3), (0, 4), (1, 4)}
-    assert set(topic_deletion.possible_strays(here, TOPIC, {(0, 3), (1, 4)})) == {(0, 4)}
-    assert list(topic_deletion.possible_strays(here, "nope", ())) == []
+    suspected = topic_deletion.suspected_brokers(here, here.topics[TOPIC], {})
+    assert set(topic_deletion.possible_strays(here.topics[TOPIC], (), suspected)) == {(0, 3), (0, 4), (1, 4)}
+    assert set(topic_deletion.possible_strays(here.topics[TOPIC], {(0, 3), (1, 4)}, suspected)) == {(0, 4)}
+
+
+def test_sv_10_a_broker_that_was_not_asked_what_it_holds_may_have_replicas_of_a_topic_in_deletion() -> None:
+    here = build.cluster(not_moving(1, 2), not_moving(2, 3), live=(1, 2, 3, 4))
+    suspected = topic_deletion.suspected_brokers(here, here.topics[TOPIC], {1: [1], 3: [0, 1]})
+    assert set(topic_deletion.possible_strays(here.topics[TOPIC], (), suspected)) == {(1, 1), (0, 3)}
+    here.topics[TOPIC].created = here.brokers[3].epoch - 1
+    suspected = topic_deletion.suspected_brokers(here, here.topics[TOPIC], {3: [1]})
+    assert suspected == {3: {0, 1}, 4: {0, 1}}, "it registered since the topic was created"
 
 
 def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_vanished_without_a_mark() -> None:
@@ -264,9 +286,9 @@ def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_va
     now.created = here.brokers[1].epoch - 1
     gone = Topic(TOPIC, UUID(int=77), dict(now.partitions), created=0)
     here.soft.former.keep(gone, gone.partitions)
-    assert list(topic_deletion.possible_strays(here, TOPIC, ())) == []
+    assert topic_deletion.suspected_brokers(here, now, {3: [0]}) == {}
     here.soft.former.keep(Topic(TOPIC, now.id, {}, created=0), gone.partitions)
-    assert list(topic_deletion.possible_strays(here, TOPIC, ())) == [(0, 3)]
+    assert topic_deletion.suspected_brokers(here, now, {}) == {1: {0}, 2: {0}, 3: {0}}
 
 
 def test_sv_4_a_partition_that_appears_gets_a_state() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.windows.grammar import MOST_CHARACTERS, Terms, parse_windows
+from kafka_reassign_rpc.core.settings.windows import MOST_CHARACTERS, Terms, parse_windows
 from tests.tables import for_each
 
 

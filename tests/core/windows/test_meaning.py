@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.core.writers.facts import SettingsFound, TimeTold
 from tests.core.build import learn, not_moving, view
 from tests.status_page.views import server_of, term_of

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.windows.grammar import parse_windows
-from kafka_reassign_rpc.core.windows.times import Found, at
+from kafka_reassign_rpc.core.queue.window_now import Found, at
+from kafka_reassign_rpc.core.settings.windows import parse_windows
 from tests.tables import for_each
 
 

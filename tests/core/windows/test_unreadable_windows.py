@@ -1,7 +1,7 @@
 """Windows that can no longer be read: the rate that leases had from them still holds."""
 
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.core.writers.facts import SettingsFound, TimeTold
 from tests.core.build import not_moving, view
 

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 import kafka_reassign_rpc
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.state.queue_entries import Queue
-from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
 from kafka_reassign_rpc.core.state.waiting_lines import WaitingLines
 from tests.tables import for_each
@@ -166,7 +165,7 @@ def test_sv_3_only_facts_replay_and_reload_write_into_the_state() -> None:
         (r"writers\.topic_writes import", {"controller/loading/load_cluster.py", "kraft/cluster_seen.py"}),
         (
             r"writers\.reload import .*take_over|replay\.replay\(",
-            {"controller/zookeeper_store/store.py", "kraft/kraft_store.py"},
+            {"controller/zookeeper_store/fenced_zookeeper.py", "kraft/kraft_store.py"},
         ),
         (
             r"\.apply\(cluster\)",

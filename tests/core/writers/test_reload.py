@@ -4,10 +4,9 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
-from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.broker import KRaftFacts
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
+from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import receiving
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
@@ -98,3 +97,14 @@ def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
         "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "migrating",
         "kraft", "window", "unheard", "started_with", "in_force", "takes_nothing", "unseen",
     }  # fmt: skip
+
+
+def test_hm_2_what_brokers_and_moves_have_left_is_known_of_a_topic_that_has_lost_its_id() -> None:
+    made, now = known(), fresh()
+    value = made.topics[TOPIC].partitions[0]
+    put_topic(made, TOPIC, TOPIC_ID, {0: replace(value, offline=(2,), pending_deletion=(3,))}, version=3)
+    put_topic(now, TOPIC, None, {0: replace(value, replicas=(1, 2, 3), removing=(3,))}, version=4)
+    taken_over(made, now)
+    kept = made.topics[TOPIC].partitions[0]
+    assert (kept.offline, kept.pending_deletion, kept.is_moving) == ((2,), (3,), False)
+    assert made.soft.former.id_of(TOPIC) == TOPIC_ID

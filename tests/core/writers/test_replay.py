@@ -5,8 +5,6 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionChange,
     PartitionsAdded,
@@ -14,6 +12,12 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeleted,
     TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.round.stored_partition import (
+    LoadedAssignment,
+    LoadedState,
+    durable_assignment,
+    partition_of,
 )
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster

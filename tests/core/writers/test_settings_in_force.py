@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, PAUSED, THROTTLE, HealingSettings
@@ -20,11 +21,10 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.soft_state import SoftState
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
+from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.writers.facts import (
+    AdminZnodes,
     AdminZnodesFound,
     BrokersStartedWith,
     ConfigsFound,
@@ -35,7 +35,6 @@ from kafka_reassign_rpc.core.writers.facts import (
 )
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import learn
 from tests.effort import examples
 

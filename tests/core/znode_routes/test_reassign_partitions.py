@@ -13,12 +13,11 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView,
 from kafka_reassign_rpc.core.settings import reassignment_settings
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.partition import BATCH, NO_LEADER, MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view, write
 
 NAME = TopicPartition(TOPIC, 0)

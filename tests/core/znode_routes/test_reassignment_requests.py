@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
+from kafka_reassign_rpc.core.state.queue_entries import BatchEntry
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import RequestOutcome
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.znode_routes.reassign_partitions import RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view, write
 from tests.tables import for_each
 
@@ -23,7 +23,7 @@ def decided(
     legacy: bool = False,
     name: TopicPartition = NAME,
 ) -> RequestOutcome:
-    return reassignment_requests.decide_target(in_view, name, MoveTerms(target, BATCH if legacy else REQUEST))
+    return reassign_partitions.decide_target(in_view, name, MoveTerms(target, BATCH if legacy else REQUEST))
 
 
 def by(route: str, partition: Partition) -> Partition:

@@ -6,8 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.kraft.front import Beside, EachHere, answer_patches
-from kafka_reassign_rpc.kraft.front.announced import RELAYED, announced, is_served
-from kafka_reassign_rpc.kraft.front.answer_patches import ToldMetadata
+from kafka_reassign_rpc.kraft.front.answer_patches import RELAYED, ToldMetadata, announced, is_served
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_response
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,

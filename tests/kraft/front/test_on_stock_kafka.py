@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from kafka import KafkaAdminClient
+from kafka.errors import TopicAuthorizationFailedError
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unreachable
-from kafka_reassign_rpc.client.config_calls import TOPIC
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, UnknownTopicOrPartition
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.front import FrontNodes
 from kafka_reassign_rpc.protocol.messages import (
@@ -27,12 +33,12 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.server.listener_security import tls_context
+from kafka_reassign_rpc.server.listener import tls_context
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.support.host_port import Address
 from tests.certificates import Authority
 from tests.kraft.front.fronts import ALTER, LIST, NODE, Fronted, fronted
-from tests.kraft.stock_cluster import BROKERS, StockCluster, login_of
+from tests.kraft.stock_cluster import BROKERS, SCRAM, SCRAM_USER, StockCluster, login_of
 from tests.raw_client import connected
 from tests.stock.jars import EACH_TOOL, require
 from tests.stock.tools import Tools
@@ -166,6 +172,72 @@ async def test_kr_9_a_caller_has_the_rights_that_the_cluster_gives_it_and_no_oth
             assert await admin.alter_partition_reassignments({name: [2, 1]}) == {name: None}
         assert [key for key, _ in front.handler.asked] == [ALTER]
         assert front.principals == {"User:admin"}
+
+
+async def test_kr_9_what_is_relayed_has_the_rights_of_its_caller_and_the_cluster_refuses_the_rest(
+    cluster: StockCluster,
+) -> None:
+    [topic] = await cluster.create({"guarded": [[1, 2]]})
+    changes = {(TOPIC, topic): {"retention.ms": "1"}, (BROKER, "2"): {"leader.replication.throttled.rate": "1"}}
+    async with fronted(cluster, protocol=SASL, nodes=FrontNodes.PORTS) as front:
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login_of("guest")) as guest:
+            refused = await guest.change_configs(changes)
+            assert {key: type(one) for key, one in refused.items()} == {
+                (TOPIC, topic): TopicAuthorizationFailed,
+                (BROKER, "2"): ClusterAuthorizationFailed,
+            }
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login_of("admin")) as admin:
+            assert set((await admin.change_configs(changes)).values()) == {None}
+            undone = {key: dict.fromkeys(some) for key, some in changes.items()}
+            assert set((await admin.change_configs(undone)).values()) == {None}
+
+        def create(user: str) -> None:
+            by_user = KafkaAdminClient(bootstrap_servers=front.bootstrap, **login_of(user))
+            try:
+                by_user.create_topics({"of-a-guest": {"num_partitions": 1, "replication_factor": 1}})
+            finally:
+                by_user.close()
+
+        with pytest.raises(TopicAuthorizationFailedError):
+            await asyncio.to_thread(create, "guest")
+        async with cluster.client() as direct:
+            assert isinstance((await direct.describe_topics(["of-a-guest"]))["of-a-guest"], UnknownTopicOrPartition)
+        assert front.handler.asked == [], "none of these is answered here"
+
+
+async def test_kr_9_a_login_of_several_steps_is_handed_on_to_the_broker(cluster: StockCluster) -> None:
+    password = f"{SCRAM_USER}-secret"
+
+    def give_password() -> None:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
+        wanted = UserScramCredentialUpsertion(SCRAM_USER, credential, password.encode())
+        for done in admin.alter_user_scram_credentials([wanted]).values():
+            done.result()
+
+    await asyncio.to_thread(give_password)
+    [topic] = await cluster.create({"scram": [[1, 2]]})
+    name, login = TopicPartition(topic, 0), login_of(SCRAM_USER, SCRAM)
+    async with fronted(cluster, protocol=SASL, nodes=FrontNodes.PORTS) as front:
+
+        async def may_log_in() -> bool:
+            """Each broker learns the password by itself."""
+            try:
+                async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login) as client:
+                    return {*await client.describe_broker_configs(BROKERS)} == {*BROKERS}
+            except KafkaError:
+                return False
+
+        await eventually(may_log_in)
+        async with AsyncReassignmentClient(bootstrap_servers=front.bootstrap, **login) as client:
+            assert await client.alter_partition_reassignments({name: [2, 1]}) == {name: None}
+        assert front.principals == {f"User:{SCRAM_USER}"}
+        with pytest.raises(Exception, match="invalid credentials"):
+            async with AsyncReassignmentClient(
+                bootstrap_servers=front.bootstrap, **login | {"sasl_plain_password": "wrong"}
+            ):
+                pass
+        assert [key for key, _ in front.handler.asked] == [ALTER]
 
 
 async def test_kr_9_a_lost_answer_about_rights_ends_the_connection_and_nothing_is_done(cluster: StockCluster) -> None:

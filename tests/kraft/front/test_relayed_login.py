@@ -1,6 +1,6 @@
 """kr-9: the name in a login that is handed on."""
 
-from kafka_reassign_rpc.kraft.front.relayed_login import RelayedLogin, name_shown
+from kafka_reassign_rpc.kraft.front.caller_link import RelayedLogin, name_shown
 from kafka_reassign_rpc.security.authenticator import Step
 from tests.tables import for_each
 

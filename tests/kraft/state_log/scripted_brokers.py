@@ -44,6 +44,9 @@ class LogBroker(ScriptedNode):
     end             behind its last record
     produce_error   what it answers each Produce; 0: it appends
     unsettled       so many questions for offsets are answered by OFFSET_NOT_AVAILABLE
+    partitions      of the topic, all alike
+    coordinator_error
+                    what it answers who asks for the coordinator of transactions; 0: the leader
     """
 
     def __init__(self, cluster: ScriptedCluster, node: int, leader: int, epoch: int) -> None:
@@ -54,6 +57,8 @@ class LogBroker(ScriptedNode):
         self.end = 0
         self.produce_error = 0
         self.unsettled = 0
+        self.coordinator_error = 0
+        self.partitions = 1
 
     def append(self, batch: bytes) -> int:
         (one,) = batches(batch)
@@ -93,25 +98,32 @@ class LogBroker(ScriptedNode):
         if self.body.topics:
             topic = MetadataResponse.MetadataResponseTopic
             nodes = [*self.cluster.members]
-            partition = topic.MetadataResponsePartition(
-                version=version,
-                error_code=0,
-                partition_index=0,
-                leader_id=self.leader,
-                leader_epoch=self.epoch,
-                replica_nodes=nodes,
-                isr_nodes=nodes,
-                offline_replicas=[],
-            )
-            answer.topics = [
-                topic(version=version, error_code=0, name=TOPIC, topic_id=TOPIC_ID, partitions=[partition])
+            partitions = [
+                topic.MetadataResponsePartition(
+                    version=version,
+                    error_code=0,
+                    partition_index=index,
+                    leader_id=self.leader,
+                    leader_epoch=self.epoch,
+                    replica_nodes=nodes,
+                    isr_nodes=nodes,
+                    offline_replicas=[],
+                )
+                for index in range(self.partitions)
             ]
+            answer.topics = [topic(version=version, error_code=0, name=TOPIC, topic_id=TOPIC_ID, partitions=partitions)]
         return answer
 
     def _coordinator(self, version: int) -> FindCoordinatorResponse:
         """As its own partition is led."""
         one = FindCoordinatorResponse.Coordinator(
-            version=version, key=TOPIC, node_id=self.leader, host="", port=0, error_code=0, error_message=None
+            version=version,
+            key=TOPIC,
+            node_id=-1 if self.coordinator_error else self.leader,
+            host="",
+            port=0,
+            error_code=self.coordinator_error,
+            error_message=None,
         )
         return FindCoordinatorResponse(version=version, throttle_time_ms=0, coordinators=[one])
 

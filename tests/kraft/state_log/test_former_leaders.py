@@ -5,22 +5,25 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.node_connections import SLOW_S
 from kafka_reassign_rpc.kraft.state_log import leader_calls
-from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOKS, LeaderCalls
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogUnavailable
+from kafka_reassign_rpc.kraft.state_log.leader_calls import LOOKS, NOT_READ, Fetch, LeaderCalls, fetch, read_to_end
+from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogLost, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import TermReading
-from kafka_reassign_rpc.kraft.state_log.log_tail import Fetch, fetch
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.support.tasks import end
 from tests.kraft.state_log.scripted_brokers import TOPIC, LogBroker, LogBrokers
 from tests.tables import for_each
+from tests.waiting import eventually
 
 CLAIM = b'{"server":"a","previous":-1}'
 FORMER, LEADER = (1, 5), (2, 6)
+PRODUCER_FENCED, TOPIC_AUTHORIZATION_FAILED = 90, 29
 NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND = 19, 7, 20
 
 
@@ -64,6 +67,49 @@ async def test_kr_5_records_that_a_former_leader_does_not_have_are_not_lost() ->
         assert ApiKey.FETCH not in former.asked, "its epoch is older than that of a record that was read"
 
 
+async def test_kr_5_what_keeps_a_server_from_leading_for_now_is_known_until_it_is_over() -> None:
+    async with LogBrokers([(1, 5)]) as brokers:
+        (broker,) = brokers.nodes
+        filled(broker, 1)
+        calls = await brokers.calls()
+        writer = LogWriter(calls, 1 << 20, "a", await read_to_end(calls, None))
+        for act, why in (
+            (writer.claim, "COORDINATOR_NOT_AVAILABLE (15)"),
+            (lambda: writer.write(Kind.HEARTBEAT, [b""]), "NOT_ENOUGH_REPLICAS (19)"),
+        ):
+            broker.produce_error = NOT_ENOUGH_REPLICAS
+            acting = asyncio.ensure_future(act())
+            await eventually(lambda: calls.in_the_way != "")
+            assert calls.in_the_way == f"the state log takes no record for now: {why}"
+            broker.produce_error = 0
+            await acting
+            assert calls.in_the_way == ""
+    calls.not_now(NOT_READ, Unreachable("host:9092: refused"))
+    assert calls.in_the_way == "the state log cannot be read for now: UNREACHABLE", "all may see it"
+    claiming = asyncio.ensure_future(writer.claim())  # no broker is there any more
+    await eventually(lambda: "takes no record" in calls.in_the_way)
+    assert calls.in_the_way == "the state log takes no record for now: UNREACHABLE"
+    await end(claiming)
+
+
+async def test_kr_5_what_was_in_the_way_of_a_server_is_over_with_its_term() -> None:
+    async with LogBrokers([(1, 5)]) as brokers:
+        (broker,) = brokers.nodes
+        log = log_of(brokers)
+        await log.open(to_read=True)
+        for error, raised in ((PRODUCER_FENCED, Fenced), (TOPIC_AUTHORIZATION_FAILED, LogRefused)):
+            await log.claim()
+            broker.produce_error = NOT_ENOUGH_REPLICAS
+            committing = asyncio.ensure_future(log.commit([b"1"]))
+            await eventually(lambda: "NOT_ENOUGH_REPLICAS" in log.in_the_way)
+            broker.produce_error = error
+            with pytest.raises(raised):
+                await committing
+            assert log.in_the_way == "", "another server leads: nothing is in its way"
+            broker.produce_error = 0
+        await log.close()
+
+
 async def test_kr_5_a_follower_that_lags_is_not_taken_for_the_leader() -> None:
     """It was the leader before, and has heard of neither election: others name it, by the last one."""
     async with LogBrokers([(2, 7), (2, 5)]) as brokers:
@@ -84,7 +130,7 @@ async def test_kr_5_the_log_is_lost_only_after_several_looks_at_a_leader_that_kn
         filled(leader, 3)
         calls = await brokers.calls()
         leader.unsettled = 4
-        with pytest.raises(LogUnavailable, match="error 78"):
+        with pytest.raises(LogUnavailable, match=r"OFFSET_NOT_AVAILABLE \(78\)"):
             await fetch(calls, reading_at(6, 5), 0)
         leader.asked.clear()
         leader.unsettled = 0
@@ -111,15 +157,14 @@ async def test_kr_5_the_next_epoch_of_the_same_leader_is_no_trouble() -> None:
 async def test_kr_5_a_broker_that_hangs_does_not_hold_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_calls, "OTHER_MS", 10)
     async with LogBrokers([(1, 5), (1, 5)]) as brokers, asyncio.timeout(SLOW_S):
-        for _ in range(3):
+        brokers.nodes[1].replies[ApiKey.METADATA] = lambda _: b""
+        while ApiKey.METADATA not in brokers.nodes[1].asked:  # on a busy machine it is given up before
             calls = await brokers.calls()
             calls._former = 1
-            brokers.nodes[1].replies[ApiKey.METADATA] = lambda _: b""
             assert (await calls.leader()).node == 1
-        assert ApiKey.METADATA in brokers.nodes[1].asked
 
 
-@for_each("error", [(NOT_ENOUGH_REPLICAS,), (REQUEST_TIMED_OUT,), (NOT_ENOUGH_REPLICAS_AFTER_APPEND,)])
+@for_each("error", [NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND])
 def test_kr_5_a_leader_that_is_cut_off_from_the_others_does_not_keep_the_claim(error: int) -> None:
     asyncio.run(_claimed(error))
 

@@ -1,12 +1,15 @@
 """kr-5: the settings of a log's topic that are changed, and what is said of them, on scripted brokers."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.client.config_calls import Config
-from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.kraft.state_log import log_topic
+from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, NotBrokers
 from kafka_reassign_rpc.kraft.state_log.log_topic import (
     NEEDED,
     changes_of,
@@ -23,9 +26,10 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 from . import scripted_brokers
-from .scripted_brokers import TOPIC, LogBroker, LogBrokers
+from .scripted_brokers import COORDINATOR_NOT_AVAILABLE, TOPIC, LogBroker, LogBrokers
 
 TOPIC_AUTHORIZATION_FAILED = 29
+TRIES = 4
 OF_TOPIC = 1
 """ConfigSource of values that a topic has."""
 SERVED = [
@@ -38,17 +42,19 @@ ALL_NEEDED = "the topic log needs all of its 2 replicas, so nothing is committed
 
 
 class Keeper(LogBroker):
-    """settings     of the topic
+    """served       its APIs, with their versions
+    settings     of the topic
     alter_error  what it answers changes of them; 0: it makes them
     """
 
+    served = SERVED
     settings: Mapping[str, str] = {}
     alter_error = 0
 
     def _answer(self, key: int, version: int) -> Any:
         match key:
             case ApiKey.API_VERSIONS:
-                return ApiVersionsResponse(version=version, error_code=0, api_keys=SERVED)
+                return ApiVersionsResponse(version=version, error_code=0, api_keys=self.served)
             case ApiKey.DESCRIBE_QUORUM:
                 return DescribeQuorumResponse(version=version, error_code=0, topics=[], nodes=[])
             case ApiKey.DESCRIBE_CONFIGS:
@@ -147,6 +153,65 @@ async def test_kr_5_each_setting_has_its_own_reason_and_one_that_could_lose_deci
             f"changed settings of the topic log, with which it could lose decisions: {losing}",
             f"set min.insync.replicas=1 (it was 3): {ALL_NEEDED}",
         ]
+
+
+async def test_kr_5_partitions_that_somebody_has_added_are_not_used_and_no_reason_to_lose_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with two() as brokers:
+        for node in brokers.nodes:
+            node.partitions = 3
+        more = "the topic log has 3 partitions: the state log is in the first, others are not used"
+        assert await examined(await brokers.router(), TOPIC) == [more]
+        assert await said(brokers, caplog) == [more]
+
+
+async def test_kr_5_no_batch_is_larger_than_a_segment() -> None:
+    async with two(segment_bytes="32768") as brokers:
+        assert (await found_or_created(await brokers.router(), TOPIC)).room == 32_768
+    async with two(segment_bytes="1000") as brokers:
+        with pytest.raises(LogRefused, match=r"has segment\.bytes=1000: a state log needs at least 16384"):
+            await found_or_created(await brokers.router(), TOPIC)
+
+
+@pytest.mark.parametrize("begin", [found_or_created, examined])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            COORDINATOR_NOT_AVAILABLE,
+            "no broker coordinates transactions (error 15), which fences servers: transaction.state.log."
+            "replication.factor (3 by default) may be more than there are brokers",
+        ),
+        (53, "this server may not use the transactional id log: allow it WRITE and DESCRIBE there"),
+    ],
+)
+async def test_kr_5_a_cluster_without_a_coordinator_of_transactions_is_told_so_in_one_line_before_anything_is_claimed(
+    error: int, said: str, begin: Callable[[RequestRouter, str], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for a while: the first question creates the topic of the coordinators."""
+    monkeypatch.setattr(log_topic, "PAUSE_S", 0.001)
+    monkeypatch.setattr(log_topic, "KNOWN_S", 0.001 * TRIES)
+    async with two() as brokers:
+        for node in brokers.nodes:
+            node.coordinator_error = error
+        with pytest.raises(LogRefused, match=f"^{re.escape(said)}$"):
+            await begin(await brokers.router(), TOPIC)
+        asked = [key for node in brokers.nodes for key in node.asked]
+        assert ApiKey.INIT_PRODUCER_ID not in asked
+        assert asked.count(ApiKey.FIND_COORDINATOR) == (TRIES if error == COORDINATOR_NOT_AVAILABLE else 1)
+
+
+@pytest.mark.parametrize("begin", [found_or_created, log_topic.examined])
+async def test_kr_5_a_server_of_this_product_in_place_of_a_broker_is_told_from_one(
+    begin: Callable[[RequestRouter, str], Awaitable[object]],
+) -> None:
+    async with two() as servers:
+        for node in servers.nodes:
+            assert isinstance(node, Keeper)
+            node.served = [one for one in SERVED if one[0] != ApiKey.FIND_COORDINATOR]
+        with pytest.raises(NotBrokers, match=r": give addresses of brokers$"):
+            await begin(await servers.router(), TOPIC)
 
 
 def deny(brokers: LogBrokers, error: int = TOPIC_AUTHORIZATION_FAILED) -> None:

@@ -1,14 +1,15 @@
 """kr-6: how changes leave this server. The nodes are scripted, their sockets are real."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import traffic
+from kafka_reassign_rpc.client import polling_pace
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream import Told, Upstream, Wanted
+from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream.upstream import PARTITIONS_A_REQUEST
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 from tests.python_client.scripted_nodes import ALTER, LIST, ScriptedCluster, ScriptedNode, addresses, listening
@@ -28,23 +29,36 @@ class Gate:
 
 
 class Taking(ScriptedNode):
-    """It takes partitions of `t` up to `up_to`, and does not name others. `most` at once, of the requests so far.
-    `refuses`: each request as a whole, with this error."""
+    """It takes the partitions of a request up to `up_to`, and does not name others. `refuses`: each request as a whole,
+    with this error. `told`: the topics of each request to alter, and "answered" behind it."""
 
     up_to = 10 * PARTITIONS_A_REQUEST
     refuses = 0
+    says_mute = True
+
+    def __init__(self, cluster: ScriptedCluster, node: int) -> None:
+        super().__init__(cluster, node)
+        self.told: list[str] = []
 
     def _answer(self, key: int, version: int) -> Any:
         if key != ALTER:
             return super()._answer(key, version)
+        self.told += [*(topic.name for topic in self.body.topics), "answered"]
         of = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
-        named = [
-            of.ReassignablePartitionResponse(partition_index=one.partition, error_code=0, error_message=None)
-            for one in MANY
-            if one.partition < self.up_to
-        ]
+        topics = []
+        for topic in self.body.topics:
+            named = [
+                of.ReassignablePartitionResponse(partition_index=one.partition_index, error_code=0, error_message=None)
+                for one in topic.partitions
+                if one.partition_index < self.up_to
+            ]
+            topics.append(of(name=topic.name, partitions=named))
         return AlterPartitionReassignmentsResponse(
-            version=version, error_code=self.refuses, error_message=None, responses=[of(name="t", partitions=named)]
+            version=version,
+            throttle_time_ms=round(1_000 * self.muted_s) if self.says_mute else 0,
+            error_code=self.refuses,
+            error_message=None,
+            responses=topics,
         )
 
 
@@ -105,10 +119,10 @@ async def test_kr_6_what_an_answer_does_not_name_is_unknown() -> None:
 async def test_kr_6_looks_go_on_behind_a_closed_gate_and_what_has_no_answer_has_its_reason() -> None:
     async with listening(Taking(ScriptedCluster(), 1)) as node:
         node.replies[LIST] = lambda _answer: b"\0\0\0\4\0\0\0\0"
-        upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 300}, Gate(0))
+        upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 2_000}, Gate(0))
         await upstream.start()
         try:
-            with traffic.counted() as asked:
+            with polling_pace.counted() as asked:
                 found = await upstream.look(Wanted(topics=["t"]))
         finally:
             await upstream.close()
@@ -117,3 +131,62 @@ async def test_kr_6_looks_go_on_behind_a_closed_gate_and_what_has_no_answer_has_
     assert found.topics == {}
     assert "the frame ends inside its header" in str(found.moves)
     assert found.brokers == {}  # before Kafka 2.8
+
+
+async def test_kr_6_of_two_that_tell_at_once_the_second_waits_until_all_requests_of_the_first_are_answered() -> None:
+    node = Taking(ScriptedCluster(), 1)
+
+    def sent() -> bool:
+        node.told.append("sent")
+        return True
+
+    async with listening(node):
+        upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 5_000}, sent)
+        await upstream.start()
+        try:
+            first, second = (dict.fromkeys((name._replace(topic=one) for name in MANY), (1,)) for one in ("a", "b"))
+            outcomes = await asyncio.gather(upstream.alter(first), upstream.alter(second))
+        finally:
+            await upstream.close()
+    assert node.told == [*(["sent", "a", "answered"] * 3), *(["sent", "b", "answered"] * 3)]
+    assert {one.told for found in outcomes for one in found.values()} == {Told.DONE}
+
+
+async def test_kr_6_a_request_quota_delays_what_is_told_and_seen_and_nothing_is_lost_or_sent_twice() -> None:
+    """A broker answers with the delay, and reads nothing more for as long (KIP-219)."""
+    node = Taking(ScriptedCluster(), 1)
+    node.muted_s = 0.1
+    async with listening(node):
+        began = asyncio.get_running_loop().time()
+        assert set(await told_by(node, Gate(10), [1])) == {Told.DONE}
+        assert asyncio.get_running_loop().time() - began > 1.9 * node.muted_s
+        assert node.asked.count(ALTER) == 3
+        node.asked.clear()
+        upstream = Upstream({"bootstrap_servers": addresses([node])}, Gate(0))
+        await upstream.start()
+        try:
+            found = await upstream.look(Wanted(topics=["t"]))
+        finally:
+            await upstream.close()
+    assert (found.moves, found.topics, found.brokers) == ({}, {}, {})
+    assert node.asked.count(LIST) == 1
+
+
+@pytest.mark.parametrize("says", [True, False])
+async def test_kr_6_what_a_mute_broker_is_not_sent_is_not_told_and_what_it_may_read_yet_has_an_open_outcome(
+    says: bool,
+) -> None:
+    """A quota mutes it for longer than a request may take. What comes behind is not sent."""
+    node = Taking(ScriptedCluster(), 1)
+    node.says_mute = says
+    async with listening(node):
+        upstream = Upstream({"bootstrap_servers": addresses([node]), "request_timeout_ms": 1_000}, Gate(10))
+        await upstream.start()
+        try:
+            assert set((await upstream.alter(dict.fromkeys(MANY[:1], (1,)))).values()) == {Outcome(Told.DONE)}
+            node.muted_s = 3.0
+            found = await upstream.alter(dict.fromkeys(MANY, (1,)))
+        finally:
+            await upstream.close()
+    one, second = PARTITIONS_A_REQUEST, Told.NOT_TOLD if says else Told.UNKNOWN
+    assert [some.told for some in found.values()] == [Told.DONE] * one + [second] * one + [Told.NOT_TOLD]

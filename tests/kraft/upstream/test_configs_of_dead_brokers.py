@@ -8,8 +8,8 @@ from kafka_reassign_rpc.client.config_calls import BROKER, Config, Resource, Val
 from kafka_reassign_rpc.client.kraft_calls import RegisteredBroker
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.controller.store import Entity
+from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError
-from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.kraft.intents import Remembered

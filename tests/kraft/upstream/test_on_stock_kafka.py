@@ -10,8 +10,8 @@ import pytest
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.absences import Absences, Known
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
+from kafka_reassign_rpc.kraft.cluster_seen import Absences, Known
 from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 from kafka_reassign_rpc.support.slices import finished

@@ -11,10 +11,10 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.kraft.absences import Absences, Absent, Known
+from kafka_reassign_rpc.kraft.cluster_seen import Absences, Absent, Known
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, Upstream, Wanted, outcome_of
-from kafka_reassign_rpc.kraft.upstream.seen import without_leader
+from kafka_reassign_rpc.kraft.upstream.upstream import without_leader
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 from kafka_reassign_rpc.support.slices import finished
 from tests.tables import for_each
@@ -39,6 +39,7 @@ ERRORS: tuple[tuple[KafkaError | None, Told], ...] = (
     (error_of(31, None), Told.NOT_TOLD),
     (error_of(35, None), Told.NOT_TOLD),
     (error_of(58, None), Told.NOT_TOLD),
+    (error_of(89, None), Told.NOT_TOLD),
     (error_of(39, "Unknown replica"), Told.REFUSED),
     (error_of(85, None), Told.REFUSED),
     (error_of(3, None), Told.REFUSED),

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import client_configs, load_properties
-from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login.client_security import client_security
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 from kafka_reassign_rpc.security.login.oauth_tokens import TokenSource
-from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
+from kafka_reassign_rpc.security.login.sasl_login import client_security
+from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, next_token
+from kafka_reassign_rpc.security.properties import BadSetting
 from tests.certificates import Authority
 from tests.tables import for_each
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.security.login.digest_md5 import MAX_CHALLENGE, DigestMd5Client, directives
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed
+from kafka_reassign_rpc.security.login.zookeeper_login import MAX_CHALLENGE, DigestMd5Client, directives
 
 CHALLENGE = (
     b'realm="elwood.innosoft.com",nonce="OA6MG9tEQGm2hh",qop="auth,auth-int,auth-conf",algorithm=md5-sess,charset=utf-8'

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry, parse_sections, read_file
+from kafka_reassign_rpc.security.properties import BadSetting
 from tests.tables import for_each
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

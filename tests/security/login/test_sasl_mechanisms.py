@@ -6,8 +6,14 @@ from typing import Any
 import pytest
 from scramp import ScramMechanism
 
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
-from kafka_reassign_rpc.security.login.sasl_mechanisms import LONGEST_MESSAGE, next_token, oauthbearer, plain, scram
+from kafka_reassign_rpc.security.login.sasl_mechanisms import (
+    LONGEST_MESSAGE,
+    LoginFailed,
+    next_token,
+    oauthbearer,
+    plain,
+    scram,
+)
 from kafka_reassign_rpc.security.sasl.scram import ScramSaslServer
 from tests.security.sasl_steps import scram_credential
 

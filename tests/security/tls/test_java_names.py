@@ -2,8 +2,13 @@
 
 import pytest
 
-from kafka_reassign_rpc.security.tls.distinguished_names import distinguished_name, subject_name
-from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, parse_rules, principal_name
+from kafka_reassign_rpc.security.tls.principal_mapping import (
+    NoMatchingRule,
+    distinguished_name,
+    parse_rules,
+    principal_name,
+    subject_name,
+)
 from tests.certificates import Authority
 from tests.security.tls.java_names import NAMES, RULES, WITHOUT, Table, ask_java, recorded
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.properties import BadSetting, Password
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.certificate_stores import read_key, read_trusted
-from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
+from kafka_reassign_rpc.security.tls.principal_mapping import subject_name
 from tests.certificates import PASSWORD, Authority, Issued
 from tests.security.tls import keytool_files
 from tests.security.tls.keytool_files import CA_NAME, KEY_PASSWORD, NAME, RECORDED, STORE_PASSWORD
