@@ -30,8 +30,10 @@ from tests.ending_loop import EndingLoop
 from tests.processes import logs_of_processes
 from tests.scheduling import Units
 
-hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
+hypothesis.settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", derandomize=False)
 hypothesis.settings.load_profile("default")
+"""Gates judge a change by the same examples each time; `make test-all` looks for what no run has met."""
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": EndingLoop,
@@ -120,6 +122,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.begin(config.getoption("--run"), records=config.getoption("--record"))
+    if tiers.is_whole():
+        hypothesis.settings.load_profile("explore")
     pictures.begin(config.getoption("--pictures"))
     if config.getoption("--unlucky") is not None:
         waiting.LEAST_S = unlucky_loop.LEAST_S
