@@ -13,14 +13,14 @@ from tests.budget import BUDGETS, verdict
 
 def test_the_line_names_cost_and_budget_and_a_run_over_it_fails() -> None:
     most = 60 * BUDGETS["test"].cpu_min
-    line = "test: 18.0 of 18 CPU minutes (goal: 15), 9.0 minutes by the clock (goal: 10)"
+    line = "test: 15.0 of 15 CPU minutes (goal: 15), 9.0 minutes by the clock (goal: 10)"
     assert verdict("test", most, 540) == (line, True)
     assert verdict("test", most + 1, 540) == (f"{line}: over its budget", False)
 
 
 def test_a_slow_machine_has_a_larger_budget_and_says_so() -> None:
     most = 60 * 2 * BUDGETS["test"].cpu_min
-    line = "36.0 of 36 CPU minutes (goal: 15, on a machine 2.0 times slower than usual), 9.0 minutes by the clock"
+    line = "30.0 of 30 CPU minutes (goal: 15, on a machine 2.0 times slower than usual), 9.0 minutes by the clock"
     assert verdict("test", most, 540, 2.0) == (f"test: {line} (goal: 10)", True)
     assert verdict("test", most + 1, 540, 2.0)[1] is False
 

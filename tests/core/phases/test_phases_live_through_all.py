@@ -87,8 +87,8 @@ class World:
             self._foreign, self._is_theirs = len(self.kraft.history) - 1, target is not None
 
     def client(self, target: Replicas | None) -> None:
-        """An Alter or a cancel: decided on what was seen last, durable, answered. The first decision of a term waits for
-        a look at what the cluster has (`KRaftStore.sure_s`): what the term has begun with may be older than that."""
+        """An Alter or a cancel: decided on what was seen last, durable, answered. The first decision of a term waits
+        for a look at what the cluster has (`KRaftStore.sure_s`): what the term began with may be older than that."""
         if self._shown is not None and not self._is_sure:
             self.look(0)
             self._is_sure = True
