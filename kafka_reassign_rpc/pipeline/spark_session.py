@@ -35,7 +35,7 @@ NAME = "kafka-reassign-rpc-packages"
 _PACKAGES = ("kafka_reassign_rpc", "kafka_reassign_rpc.schemas", "msgspec", "numpy", "pyarrow")
 """A checkout has the schemas elsewhere than the package that they belong to."""
 _LIBRARY = re.compile(r"\.(py|so|pyd|dll|json)$|\.so\.\d+$|^lib.*\.so\.[\d.]+$")
-_NOT_NEEDED = re.compile(r"(^|/)(tests|include)/|flight")
+_NOT_NEEDED = re.compile(r"(^|/)(tests|include)/|flight|arrow_s3|_s3fs")
 """Of PyArrow and numpy, a third of their bytes."""
 
 
@@ -131,8 +131,8 @@ def session(
     given = dict(settings or {})
     small = rows is not None and is_small(master, rows)
     classes = class_archive.options_to_use() if classes_to is None else class_archive.options_to_make(classes_to)
-    quick = small or (in_python and is_local(master))
-    options = [_JVM_OPTIONS, _QUICK_JVM if quick else "", _SMALL_JVM if small else "", classes, java]
+    quick = _QUICK_JVM if small or in_python else ""
+    options = [_JVM_OPTIONS, quick, _SMALL_JVM if small else "", classes, java]
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": with_attempts(master),
@@ -140,6 +140,7 @@ def session(
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {' '.join(filter(None, options))}",
+            "spark.executor.extraJavaOptions": f"{_JVM_OPTIONS} {quick}",
             **_SETTINGS,
             **_s3_settings(),
             **(_local_settings(scratch) if is_local(master) else {}),

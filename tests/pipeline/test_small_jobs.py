@@ -52,6 +52,16 @@ def test_dp_6_a_small_job_here_has_one_task_for_each_step_and_compiles_little(
     assert ("-XX:TieredStopAtLevel=1" in chosen["spark.driver.extraJavaOptions"]) == is_small
 
 
+@pytest.mark.parametrize("master", ["local[4]", "spark://spark-1:7077"])
+@pytest.mark.parametrize("in_python", [True, False])
+def test_dp_6_java_that_only_hands_rows_over_compiles_little_wherever_it_runs(
+    master: str, in_python: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = settings_of(monkeypatch, master=master, in_python=in_python, send_packages=False)
+    for process in ("driver", "executor"):
+        assert ("-XX:TieredStopAtLevel=1" in chosen[f"spark.{process}.extraJavaOptions"]) == in_python
+
+
 def test_dp_6_what_the_user_sets_goes_before_the_settings_of_a_small_job(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = settings_of(monkeypatch, rows=42, settings={"spark.default.parallelism": "3"})
     assert chosen["spark.default.parallelism"] == "3"
