@@ -164,11 +164,12 @@ def measure(
         text=True,
     )
     peak, workers_peak, late = 0, 0, False
-    before, of_workers, at_start = _cpu_of(workers), dict[int, float](), 0.0
+    before, of_workers, of_plan, at_start = _cpu_of(workers), dict[int, float](), dict[int, float](), 0.0
     with process:
         try:
             while process.poll() is None and not late:
                 peak = max(peak, look(process.pid))
+                of_plan |= family(process.pid)
                 workers_peak = max(workers_peak, sum(map(look, workers)))
                 for worker in workers:
                     of_workers |= family(worker)
@@ -188,7 +189,9 @@ def measure(
         raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
     found = json.loads(out.splitlines()[-1])
     there = sum(of_workers.values()) - before
-    cpu, start = found["cpu"] + there, found["start"] + max(0.0, at_start - before)
+    # PySpark's daemon waits for none of its workers: what they took is in no sum of its own
+    here = max(found["cpu"], sum(of_plan.values()))
+    cpu, start = here + there, found["start"] + max(0.0, at_start - before)
     return Measured(goal, master, found["partitions"], wall, cpu, start, peak, found, there, workers_peak)
 
 
