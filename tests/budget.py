@@ -32,8 +32,8 @@ BUDGETS = {
     "test": Budget(cpu_min=15, goal_min=15, wall_min=10),
     "gate": Budget(cpu_min=40, goal_min=25, wall_min=15),
 }
-"""By the name of the target, on two cores at rest. A limit leaves more than a third above what runs have cost, for a machine
-that others use too. Without its cache mypy takes more than a minute of `check`.
+"""By the name of the target, on two cores at rest. A limit leaves more than a third above what runs have cost, for a
+machine that others use too. Without its cache mypy takes more than a minute of `check`.
 """
 WORTH_A_WORD = 1.05
 

@@ -30,7 +30,13 @@ from tests.ending_loop import EndingLoop
 from tests.processes import logs_of_processes
 from tests.scheduling import Units
 
-hypothesis.settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "default",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # it says how busy the machine is
+)
 hypothesis.settings.register_profile("explore", derandomize=False)
 hypothesis.settings.load_profile("default")
 """Gates judge a change by the same examples each time; `make test-all` looks for what no run has met."""

@@ -65,7 +65,7 @@ AT_ONCE = 2
 _PLUGIN = """from hypothesis import Phase, settings
 
 find = (Phase.explicit, Phase.reuse, Phase.generate)
-settings.register_profile("mutants", max_examples=50, deadline=None, phases=find)
+settings.register_profile("mutants", max_examples=50, deadline=None, derandomize=True, phases=find)
 """
 """To make an example small that fails takes a minute, and tells nothing here."""
 _OTHER_COMPARISON = {

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.pipeline.broker_lists import NOBODY
@@ -114,7 +114,7 @@ def facts_of(brokers: Sequence[ListedBroker], goal: Goal) -> PlanFacts:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_in_any_other_move(
     data: st.DataObject,
 ) -> None:

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.brokers.broker_load import leadership_load, replica_load
@@ -77,7 +77,6 @@ def test_dp_6_a_survey_knows_how_replicas_are_spread_over_racks_by_hand() -> Non
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_dp_6_columns_plan_a_repair_as_self_healing_does(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster, (GoalKind.HEAL, GoalKind.DRAIN)))

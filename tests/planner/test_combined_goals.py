@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
@@ -87,7 +87,7 @@ def test_dp_2_each_move_and_each_partition_left_out_says_which_goals_ask_for_it(
 
 @given(st.data())
 @pytest.mark.more
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 def test_dp_2_a_combined_plan_moves_or_names_all_that_its_parts_force_and_brings_the_rest_to_new_brokers(
     data: st.DataObject,
 ) -> None:

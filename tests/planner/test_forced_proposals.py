@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
@@ -218,7 +218,7 @@ def test_dp_2_brokers_without_a_rack_count_as_one_more_rack_and_a_note_says_so()
 
 @given(clusters(most=5), st.integers(0, 2))
 @pytest.mark.more
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -> None:
     """Compares with every other assignment of each partition, one by one."""
     racks = {broker.id: broker.rack or "" for broker in cluster.brokers}

@@ -4,7 +4,7 @@ import copy
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
@@ -19,7 +19,7 @@ from tests.planner.shapes import shaped
 
 @given(st.data())
 @pytest.mark.more
-@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200))
 def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster))
@@ -36,7 +36,7 @@ def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
 
 @given(st.data())
 @pytest.mark.more
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100))
 def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster, (GoalKind.HEAL, GoalKind.DRAIN)))

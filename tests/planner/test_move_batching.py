@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import BatchLimits
@@ -65,7 +65,6 @@ LIMIT = st.sampled_from([-1, 5, 20])
 
 
 @given(MOVES, st.builds(BatchLimits, st.integers(1, 4), LIMIT, LIMIT, st.integers(1, 9)))
-@settings(deadline=None)
 def test_dp_3_no_batch_exceeds_a_cap_and_no_move_is_lost(
     given_moves: list[tuple[tuple[int, ...], tuple[int, ...], int, int]], limits: BatchLimits
 ) -> None:

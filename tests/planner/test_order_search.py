@@ -70,7 +70,7 @@ MOVES = st.lists(
 
 @given(MOVES)
 @pytest.mark.more
-@settings(deadline=None, max_examples=examples(25))
+@settings(max_examples=examples(25))
 def test_dp_7_another_order_has_each_move_once_what_is_at_risk_first_and_is_never_done_later(
     moves: list[PlannedMove],
 ) -> None:

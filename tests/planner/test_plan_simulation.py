@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
@@ -220,7 +220,6 @@ OVERTAKEN = [
 
 @given(MOVES, st.integers(1, 4), st.sampled_from([-1, 1, 3]), st.sampled_from([1, 5, 1000]))
 @example(OVERTAKEN, 1, -1, 5)
-@settings(deadline=None)
 def test_dp_3_no_cap_is_exceeded_at_any_time_and_every_byte_is_copied_once(
     moves: list[PlannedMove], per_broker: int, in_all: int, window: int
 ) -> None:
@@ -254,7 +253,6 @@ def test_dp_3_no_cap_is_exceeded_at_any_time_and_every_byte_is_copied_once(
 
 
 @given(MOVES, st.sampled_from([{}, {1: 3, 2: 40}]))
-@settings(deadline=None)
 def test_dp_3_rates_are_max_min_fair(moves: list[PlannedMove], by_broker: dict[int, int]) -> None:
     """Each copy has a full link on which no other copy gets more: the definition."""
     copies = CopyTable(moves).arrays()
@@ -314,7 +312,6 @@ def test_dp_3_moves_that_are_alike_shorten_their_queue_until_another_one_is_the_
 
 
 @given(MOVES, st.integers(0, 40))
-@settings(deadline=None)
 def test_dp_3_sums_of_parts_of_a_plan_give_the_order_of_the_plan(moves: list[PlannedMove], cut: int) -> None:
     whole, left, right = QueueSums(), QueueSums(), QueueSums()
     for index, one in enumerate(moves):

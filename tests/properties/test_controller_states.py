@@ -373,8 +373,7 @@ TestController = Controller.TestCase
 TestController.settings = settings(
     max_examples=examples(400),
     stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    suppress_health_check=[HealthCheck.filter_too_much],
 )
 
 pytestmark = [pytest.mark.long, pytest.mark.more]

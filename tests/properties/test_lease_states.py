@@ -6,7 +6,7 @@ others have removed that twice, and the values of others stay, during the leases
 
 from collections import Counter
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -135,5 +135,5 @@ class OperatorsAndLeases(RuleBasedStateMachine):
             assert bool(self.of_broker[broker]) <= (found.rate(broker) != NO_RATE)
 
 
-OperatorsAndLeases.TestCase.settings = settings(stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])
+OperatorsAndLeases.TestCase.settings = settings(stateful_step_count=30)
 TestOperatorsAndLeases = OperatorsAndLeases.TestCase

@@ -395,7 +395,6 @@ TestDeletions = Deletions.TestCase
 TestDeletions.settings = settings(
     max_examples=examples(150),
     stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    suppress_health_check=[HealthCheck.filter_too_much],
 )
 pytestmark = [pytest.mark.timeout(300), pytest.mark.long, pytest.mark.more]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import kafka.protocol.admin as kafka_python
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.struct import StructField
@@ -45,7 +45,7 @@ def there_and_back(body: Any, version: int) -> Any:
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
 @pytest.mark.more
-@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
     body = data.draw(values.messages(cls, version))
@@ -55,7 +55,7 @@ def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(THEIRS), ids=values.names)
 @pytest.mark.more
-@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6))
 @given(data=st.data())
 def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
     body = data.draw(values.messages(cls, version))
@@ -71,7 +71,7 @@ def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, d
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
 @pytest.mark.more
-@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(
     cls: Any, version: int, data: st.DataObject
@@ -83,7 +83,6 @@ def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["AlterPartitionReassignments", "ListPartitionReassignments"])
 @pytest.mark.parametrize("direction", ["Request", "Response"])
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_455_1_the_bytes_are_those_of_kafka_python(name: str, direction: str, data: st.DataObject) -> None:
     ours, theirs = getattr(messages, name + direction), getattr(kafka_python, name + direction)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafka_reassign_rpc
@@ -281,7 +281,7 @@ def is_json(data: bytes) -> bool:
 
 
 @pytest.mark.more
-@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300))
 @given(
     st.sampled_from([(znode.decode, document) for znode in ZNODES.values() for document in znode.documents]),
     st.lists(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
@@ -138,7 +138,6 @@ def test_236_5_hostile_content_raises_no_more_than_bad_znode_with_a_short_messag
         has_short_problems(bad_or_good(decode, data))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(documents | pieces.map(str.encode) | st.binary(max_size=100))
 def test_236_5_no_content_of_a_znode_raises_more_than_bad_znode_with_a_short_message(data: bytes) -> None:
     for decode in DECODERS.values():

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -121,7 +121,6 @@ def test_sv_6_every_kind_of_znode_that_a_controller_reads_is_written() -> None:
 @settings(
     max_examples=3,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # one that fails takes a second: it is not made smaller
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(numbers=written)
 def test_sv_6_a_controller_works_on_whatever_is_written_into_any_znode(

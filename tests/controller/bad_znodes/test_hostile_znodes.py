@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -240,7 +240,6 @@ async def nothing_moves(zk: ZooKeeper, address: Address) -> bool:
 @settings(
     max_examples=5,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # one that fails takes a second: it is not made smaller
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(all_written=written_znodes)
 def test_236_5_the_controller_works_on_whatever_json_a_znode_contains(

@@ -367,7 +367,7 @@ caps = st.integers(-1, 3)
 
 
 @pytest.mark.more
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(data: st.DataObject) -> None:
     origins = data.draw(st.lists(replica_sets, min_size=1, max_size=12))

@@ -119,7 +119,7 @@ def derived_afresh(cluster: Cluster) -> object:
 
 
 @pytest.mark.more
-@settings(deadline=None, max_examples=examples(300))
+@settings(max_examples=examples(300))
 @given(first=reads, started_with=own, steps=st.lists(st.one_of(facts, facts, reads, st.none()), max_size=12))
 def test_sv_3_whatever_is_read_reported_or_decided_the_settings_that_hold_are_those_of_their_sources(
     first: Cluster, started_with: ReassignmentSettings, steps: list[Fact[Any] | Cluster | None]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.kraft.front import Beside, EachHere, answer_patches
@@ -37,7 +37,7 @@ def read(cls: Any, pieces: list[bytes], version: int) -> Any:
 
 
 @for_each("cls, version", values.all_versions([MetadataResponse]), ids=values.names)
-@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_kr_9_metadata_keeps_all_but_where_its_nodes_are(cls: Any, version: int, data: st.DataObject) -> None:
     told = data.draw(values.messages(cls, version))
@@ -61,7 +61,7 @@ def test_kr_9_metadata_keeps_all_but_where_its_nodes_are(cls: Any, version: int,
 
 
 @for_each("cls, version", values.all_versions([DescribeClusterResponse]), ids=values.names)
-@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_kr_9_tools_take_the_nodes_of_describe_cluster_for_brokers(cls: Any, version: int, data: st.DataObject) -> None:
     told = data.draw(values.messages(cls, version))
