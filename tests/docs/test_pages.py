@@ -1,6 +1,7 @@
 """README.md and docs/: every link and anchor resolves, every file that they name exists, the README stays short."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.docs.pages import CONTRIBUTING, DOCS, PAGES, README, ROOT, prose_of, text_of
@@ -77,6 +78,18 @@ RECORDS = [DOCS / "mutants.md"]
 @for_each("page", [one for one in PAGES if one not in RECORDS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_is_named_exists(page: Path) -> None:
     assert [name for name in names(page) if not exists(name)] == []
+
+
+def test_each_file_that_the_map_of_the_house_names_without_a_folder_exists() -> None:
+    files = {path.name for path in _files_of_ours()}
+    named = re.findall(r"`(\w+\.(?:py|js|j2))`", text_of(DOCS / "architecture.md"))
+    assert len(named) > 20
+    assert [name for name in named if name not in files] == []
+
+
+def _files_of_ours() -> Iterator[Path]:
+    for folder in ("kafka_reassign_rpc", "tests", "benchmarks", "docs"):
+        yield from (ROOT / folder).rglob("*.*")
 
 
 def test_every_file_that_a_recipe_names_exists_but_for_those_that_it_makes() -> None:

@@ -1,4 +1,4 @@
-"""Elects preferred leaders from time to time."""
+"""Elects preferred leaders from time to time. Which: `core/leadership/elections.py`."""
 
 import asyncio
 import logging
