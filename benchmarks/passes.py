@@ -15,7 +15,7 @@ from benchmarks import frames
 from benchmarks.bulk import BYTES, REPLICAS, one_round
 from benchmarks.cluster import START_S, Cluster, controlling, spread
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.server.interpreter_tuning import OLDEST
+from kafka_reassign_rpc.server.process_limits import OLDEST
 
 PARTITIONS, TOPICS = 10_000, 100
 ROUNDS = 6

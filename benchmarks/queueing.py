@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Create, Op
@@ -61,7 +61,7 @@ async def watched() -> AsyncIterator[Stalls]:
 
 
 async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
-    interpreter_tuning.tune_interpreter()
+    process_limits.tune_interpreter()
     size = QUICK_SIZE if quick else SIZE
     connect = f"{zookeeper}/queue"
     targets = await _world(connect, size)
@@ -69,13 +69,13 @@ async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
     async with ZooKeeper(connect) as brokers:
         await register(brokers, *range(1, BROKERS + 1))
         async with elected_controller(connect) as controller:
-            interpreter_tuning.leave_loaded_objects_alone()
+            process_limits.leave_loaded_objects_alone()
             await brokers.create(znode_paths.REASSIGN_CANCEL, b"")
             await controller.read_admin_znodes()
             rows.append(await _measured(f"{size:,} moves sent", controller, lambda: _send(controller, targets)))
         begun = time.perf_counter()
         async with watched() as stalls, elected_controller(connect) as controller:
-            interpreter_tuning.leave_loaded_objects_alone()
+            process_limits.leave_loaded_objects_alone()
             rows.append(
                 ("the next controller", duration(time.perf_counter() - begun), duration(stalls.worst), "-", "-")
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.client.client_settings import ClientSettings, client_settings
-from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
+from kafka_reassign_rpc.kraft.state_log.log_reading import LEAD_S
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from tests.stock.kraft import kraft_cluster, start_all
 from tests.stock.process import LoggedProcess

@@ -18,7 +18,7 @@ from uuid import UUID
 from benchmarks import tables
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
-from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
+from kafka_reassign_rpc.protocol.served_connection import FrameBuffer
 from kafka_reassign_rpc.zookeeper import topic_znodes
 from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -13,8 +13,7 @@ from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.struct import StructField
 
 from kafka_reassign_rpc.protocol.decoder_source import NUMBERS_PER_ELEMENT
-from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
-from kafka_reassign_rpc.protocol.frame_codec import request_prefix
+from kafka_reassign_rpc.protocol.frame_codec import request_prefix, uvarint
 from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiMessage
 
 _DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._"

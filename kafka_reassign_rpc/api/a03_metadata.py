@@ -44,7 +44,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     KafkaError,
     TransactionalIdAuthorizationFailed,
 )
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
 

@@ -1,7 +1,7 @@
 """ApiVersions: the APIs that this node announces.
 
 A server announces no more than the brokers do for what clients may send to any node (see
-`core.brokers.announced_versions`), but answers all versions that it knows: a client may have learnt them earlier. A
+`protocol.versions`), but answers all versions that it knows: a client may have learnt them earlier. A
 version above 4, which cannot be decoded, is answered by the protocol package (KIP-511).
 """
 

@@ -14,15 +14,14 @@ import msgspec
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
-from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
-from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, required_controller
+from kafka_reassign_rpc.api.left_to_brokers import check_create_topic, check_known
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, mutation_quota, required_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
@@ -31,7 +30,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAuthorizationFailed,
 )
 from kafka_reassign_rpc.core.settings.broker_settings import CREATE_TOPIC_POLICY
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from kafka_reassign_rpc.support.slices import emptied

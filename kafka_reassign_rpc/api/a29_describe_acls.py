@@ -6,15 +6,40 @@ Difference: a filter with a code that means no value at all is INVALID_REQUEST; 
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.acl_messages import binding_filter
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
-from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
+from kafka_reassign_rpc.api.left_to_brokers import acls_of
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclPermissionType, ResourcePattern
-from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
-from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
+from kafka_reassign_rpc.core.acls.acl_binding import (
+    AccessControlEntry,
+    AclBindingFilter,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnknownServerError
+from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DescribeAclsRequest, DescribeAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+
+
+def binding_filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter, version: int) -> AclBindingFilter:
+    """A filter of DescribeAcls or DeleteAcls. Version 0 knows only literal patterns. Raises InvalidRequest for the code
+    0, which means no value.
+    """
+    pattern = one.pattern_type_filter if version >= 1 else PatternType.LITERAL
+    if not all((one.resource_type_filter, pattern, one.operation, one.permission_type)):
+        raise InvalidRequest("A filter has no UNKNOWN resource type, pattern type, operation or permission type.")
+    return AclBindingFilter(
+        ResourceType.of(one.resource_type_filter),
+        one.resource_name_filter,
+        PatternType.of(pattern),
+        one.principal_filter,
+        one.host_filter,
+        AclOperation.of(one.operation),
+        AclPermissionType.of(one.permission_type),
+    )
+
 
 _Resource = DescribeAclsResponse.DescribeAclsResource
 _Description = _Resource.AclDescription

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
-from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
+from kafka_reassign_rpc.api.left_to_brokers import acls_of
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.refusals import each_element
 from kafka_reassign_rpc.core.acls.acl_binding import (

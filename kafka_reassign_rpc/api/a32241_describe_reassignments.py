@@ -26,7 +26,7 @@ from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
+from kafka_reassign_rpc.protocol.frame_codec import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import in_turns, rest

@@ -9,8 +9,7 @@ from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
-from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import NewPartitions, Node, required_controller
+from kafka_reassign_rpc.api.ports import NewPartitions, Node, mutation_quota, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kafka_reassign_rpc.support.turns import rest

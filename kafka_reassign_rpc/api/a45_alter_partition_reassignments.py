@@ -23,16 +23,33 @@ from kafka_reassign_rpc.api.api_definition import (
     served,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
-from kafka_reassign_rpc.api.lease_checks import check_lease
 from kafka_reassign_rpc.api.ports import AlterReassignments, AskedItem, ItemResult, Node, required_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController, RequestTimedOut
+from kafka_reassign_rpc.core.settings.broker_settings import MIGRATION
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, CancelMove, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import ask
-from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
+from kafka_reassign_rpc.protocol.frame_codec import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import in_turns, rest
+
+
+async def check_lease(node: Node, rate: int | None, *, lifts: bool = False) -> None:
+    """Which throttle lease a client may ask for, also by a command. `rate`: bytes/s; 0: no lease; None: none is asked
+    for. `lifts`: it lifts stricter rates. Raises InvalidRequest, and RequestTimedOut if it is not known in time whether
+    brokers migrate to KRaft, which keeps leases.
+    """
+    if rate is not None and rate < 0:
+        raise InvalidRequest(f"A throttle cannot be {rate} bytes/s: give a rate, or 0 for none")
+    if lifts and not rate:
+        raise InvalidRequest("LiftStricter is for a throttle above 0")
+    if rate and await node.unknown_settings([MIGRATION]):
+        raise RequestTimedOut(
+            "No throttle lease is given: it is not known whether the brokers migrate to KRaft, which would leave it in"
+            " place, since most of them have not reported it to this server. Try again, or move without a lease."
+        )
+
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 

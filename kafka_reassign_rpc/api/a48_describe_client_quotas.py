@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
-from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.large_requests import answer_with
+from kafka_reassign_rpc.api.left_to_brokers import check_no_authorizer
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, QuotaEntity, quota_filter, quotas_of

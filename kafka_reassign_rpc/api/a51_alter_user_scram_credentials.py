@@ -7,9 +7,9 @@ from functools import partial
 
 from kafka_reassign_rpc.api.answer_fields import code_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
-from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
+from kafka_reassign_rpc.api.left_to_brokers import check_no_authorizer
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.configs.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
 from kafka_reassign_rpc.core.kafka_errors import KafkaError

@@ -8,8 +8,12 @@ read.
 Difference: Kafka takes envelopes only if the controller's own broker migrates; here always, since a broker may forward
 before it has said that it migrates. Source: KafkaApis.handleEnvelope, EnvelopeUtils, RequestChannel.buildResponseSend;
 ApiKeys of Kafka 3.9.
+
+A principal as brokers forward it (DefaultPrincipalData of DefaultKafkaPrincipalBuilder): version (int16, 0), type, name
+(compact strings), whether a delegation token has authenticated it, tagged fields.
 """
 
+import struct
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from kafka_reassign_rpc.api.api_definition import (
@@ -25,7 +29,8 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PrincipalDeserializationFailure, UnsupportedVersion
-from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
+from kafka_reassign_rpc.protocol import frame_errors
+from kafka_reassign_rpc.protocol.decoder_source import LONGEST_TEXT, MISTAKES, skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_codec import (
     Body,
     NoAnswer,
@@ -33,11 +38,41 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     encode_response,
     peek_request_header,
     response_prefix,
+    uvarint,
 )
-from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, UnknownApi
+from kafka_reassign_rpc.protocol.frame_errors import BadLength, NullNotAllowed, RemoteProtocolError, UnknownApi
 from kafka_reassign_rpc.protocol.messages import EnvelopeRequest
-from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from kafka_reassign_rpc.protocol.versions import ApiKey
+
+_VERSION = struct.Struct(">h")
+
+
+def decode_principal(data: bytes) -> str:
+    """Returns `User:alice`. Raises a RemoteProtocolError."""
+    try:
+        (version,) = _VERSION.unpack_from(data)
+        if version != 0:
+            raise frame_errors.UnsupportedVersion(f"a principal of version {version}")
+        kind, pos = _text(data, _VERSION.size)
+        name, pos = _text(data, pos)
+        data[pos]  # whether a token was used
+        skip_tags(data, pos + 1)
+    except RemoteProtocolError:
+        raise
+    except MISTAKES as error:
+        raise BadLength(f"a principal cannot be decoded: {error}") from error
+    return f"{kind}:{name}"
+
+
+def _text(data: bytes, pos: int) -> tuple[str, int]:
+    size, pos = varint(data, pos)
+    if not size:
+        raise NullNotAllowed("the type and the name of a principal must not be null")
+    stop = pos + size - 1
+    if size - 1 > LONGEST_TEXT or stop > len(data):
+        raise BadLength(f"a text of {size - 1} bytes in a principal of {len(data)} bytes")
+    return data[pos:stop].decode(), stop
+
 
 FORWARDABLE = frozenset(
     {

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kafka_reassign_rpc.support.slices import pieces

@@ -15,9 +15,15 @@ from typing import NamedTuple, Protocol, TypeVar
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, RequestContext
-from kafka_reassign_rpc.api.broker_policies import check_alter_config
+from kafka_reassign_rpc.api.config_entries import (
+    DEFINITIONS,
+    in_server_form,
+    refuse_in_defaults,
+    refuse_mistyped,
+)
 from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
+from kafka_reassign_rpc.api.left_to_brokers import check_alter_config
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, LOG_DIRS
@@ -33,13 +39,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, LiveBrokers
-from kafka_reassign_rpc.core.configs.own_settings import (
-    DEFINITIONS,
-    in_server_form,
-    refuse_in_defaults,
-    refuse_mistyped,
-)
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidConfig,

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api
 from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.api.ports import MovesNode, obeyed
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.java_values import java_host
+from kafka_reassign_rpc.core.config_values import java_host
 from kafka_reassign_rpc.core.kafka_errors import (
     IllegalSaslState,
     InvalidRequest,

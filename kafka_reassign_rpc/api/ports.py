@@ -12,7 +12,6 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
@@ -20,13 +19,13 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.versions import Versions
 from kafka_reassign_rpc.support.turns import Steps
 
 LONGEST_WAIT_MS = 5_000
@@ -405,3 +404,11 @@ async def obeyed(node: MovesNode) -> None:
     controller = node.controller
     if controller is not None and controller.is_active():
         await controller.obeyed()
+
+
+def mutation_quota(node: Node, ctx: RequestContext, strict_since: int) -> MutationQuota:
+    """KIP-599: before the version `strict_since`, what is beyond the quota is done, and the client is asked to wait.
+    `controller.commands.topic_commands` records the partitions of each topic with which nothing else is wrong.
+    """
+    user = ctx.principal.partition(":")[2]
+    return node.mutation_quotas.of_request(user, ctx.client_id or "", strict=ctx.api_version >= strict_since)

@@ -41,7 +41,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TransactionalIdAuthorizationFailed,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 

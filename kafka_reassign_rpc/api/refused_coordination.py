@@ -1,5 +1,8 @@
-"""What a node that coordinates nothing refuses: groups and their offsets, transactions, and delegation tokens (KIP-48).
-It makes none of these, like a broker without `delegation.token.secret.key`. See `refusals`.
+"""What a node that coordinates nothing refuses: groups and their offsets, transactions, delegation tokens (KIP-48), and
+logins at the wrong time. It makes no tokens, like a broker without `delegation.token.secret.key`. See `refusals`.
+
+SaslHandshake and SaslAuthenticate outside of authentication: ILLEGAL_SASL_STATE and no mechanisms. The connection stays
+open, as on Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated (see `security.sasl`).
 
 OffsetDelete gets the group's error in place of those of topics, as in Kafka. Groups of KIP-848 need KRaft:
 UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode.
@@ -14,7 +17,7 @@ each partition gets the error in versions 0 and 1.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED
 from kafka_reassign_rpc.api.api_definition import (
@@ -58,6 +61,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     DelegationTokenAuthDisabled,
     DelegationTokenRequestNotAllowed,
     GroupAuthorizationFailed,
+    IllegalSaslState,
     InconsistentGroupProtocol,
     KafkaError,
     NotCoordinator,
@@ -342,4 +346,18 @@ _TRANSACTIONS: tuple[Api, ...] = (
     nothing(m.ListTransactionsRequest, _DESCRIBES_TXN, fields=_unknown_states),
 )
 
-APIS: tuple[Api, ...] = (*_GROUPS, *_TRANSACTIONS, *_TOKENS)
+
+def _out_of_place(_node: Node, _request: m.SaslHandshakeRequest, _ctx: RequestContext) -> NoReturn:
+    raise IllegalSaslState
+
+
+def _authenticated(_node: Node, _request: m.SaslAuthenticateRequest, _ctx: RequestContext) -> NoReturn:
+    raise IllegalSaslState("SaslAuthenticate request received after successful authentication")
+
+
+_LOGINS: tuple[Api, ...] = (
+    served(m.SaslHandshakeRequest, handle=_out_of_place),
+    served(m.SaslAuthenticateRequest, handle=_authenticated),
+)
+
+APIS: tuple[Api, ...] = (*_GROUPS, *_TRANSACTIONS, *_TOKENS, *_LOGINS)

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from kafka_reassign_rpc import api as handlers
 from kafka_reassign_rpc.api import refused_coordination, refused_records, vendor_table
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions
+from kafka_reassign_rpc.protocol.versions import Versions
 
 TABLES = (refused_records, refused_coordination, vendor_table)
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.api.a45_alter_partition_reassignments import check_lease
 from kafka_reassign_rpc.api.answer_fields import NO_ERROR
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -22,7 +23,6 @@ from kafka_reassign_rpc.api.api_definition import (
     served,
 )
 from kafka_reassign_rpc.api.large_requests import PIECE_BYTES, existing, in_pieces
-from kafka_reassign_rpc.api.lease_checks import check_lease
 from kafka_reassign_rpc.api.ports import Node, obeyed, required_controller
 from kafka_reassign_rpc.core.document_and_command_bodies import (
     LONGEST_BODY,
@@ -49,7 +49,7 @@ from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, ControllerState, Departure
 from kafka_reassign_rpc.core.status.documents import History, Moves, MovesInFlight, Partitions, Status
-from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
+from kafka_reassign_rpc.protocol.frame_codec import uvarint
 from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, DoCommandRequest
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.support.turns import rest

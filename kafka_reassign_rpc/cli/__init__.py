@@ -8,7 +8,7 @@ connection_settings                       its part about limits on connections (
 http_settings                             about the pages for monitoring
 webhook_settings                          about notifications (defaults: controller.telemetry.webhook_requests)
 cluster_settings                          about what `watch` sees, and about a server in front of KRaft (default:
-                                          kraft.state_log.silence)
+                                          kraft.state_log.log_reading)
 security_settings                         about TLS and logins, also about SASL of listeners (defaults:
                                           security.sasl.sasl_config)
 outward_settings                          about connections to brokers and to ZooKeeper

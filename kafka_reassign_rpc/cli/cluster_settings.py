@@ -2,8 +2,8 @@
 
 from kafka_reassign_rpc.cli.settings_reader import Setting, in_group
 from kafka_reassign_rpc.cli.value_parsers import OneOf, text, true_or_false, whole
-from kafka_reassign_rpc.kraft.front.shown_nodes import FrontNodes
-from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
+from kafka_reassign_rpc.kraft.front.answer_patches import FrontNodes
+from kafka_reassign_rpc.kraft.state_log.log_reading import LEAD_S
 from kafka_reassign_rpc.support import connection_flags
 from kafka_reassign_rpc.watch.clusters import clusters
 

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
-from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
+from kafka_reassign_rpc.kraft.state_log.log_reading import LEAD_S
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.properties import BadSetting
-from kafka_reassign_rpc.server import interpreter_tuning, process_limits
-from kafka_reassign_rpc.server.interpreter_tuning import LoopName
-from kafka_reassign_rpc.server.interpreter_tuning import run as run_loop
+from kafka_reassign_rpc.server import process_limits
+from kafka_reassign_rpc.server.process_limits import LoopName
+from kafka_reassign_rpc.server.process_limits import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.secrecy import told
@@ -97,13 +97,13 @@ def run_until_signalled(
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, signalled)
-        collector = asyncio.create_task(interpreter_tuning.collect_garbage_periodically())
+        collector = asyncio.create_task(process_limits.collect_garbage_periodically())
         try:
             await task
         finally:
             collector.cancel()
 
-    interpreter_tuning.tune_interpreter()
+    process_limits.tune_interpreter()
     process_limits.raise_descriptor_limit()
     try:
         run_loop(wrapped(), None if loop == "auto" else loop)

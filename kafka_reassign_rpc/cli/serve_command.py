@@ -35,9 +35,8 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConf
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
-from kafka_reassign_rpc.core.settings.odd_values import consequences
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
-from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, consequences, with_values
 from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable

@@ -57,7 +57,7 @@ from kafka_reassign_rpc.client.result_values import (
 from kafka_reassign_rpc.client.server_calls import EventPage
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
 from kafka_reassign_rpc.core.events.event_lines import Event
-from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
+from kafka_reassign_rpc.core.healing.repair_targets import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     BrokerRepair,

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, r
 from kafka_reassign_rpc.client.request_routing import RequestRouter, UndecodedAnswer, always
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_parts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,

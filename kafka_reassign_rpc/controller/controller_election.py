@@ -12,7 +12,7 @@ What the znodes of an election may hold that no controller's election has writte
 
     /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
     /controller_epoch   without data or with garbage: the epoch that brokers obey is not known. Lowered or deleted: it
-                        is known from elsewhere (`core.failover.former_controllers`)
+                        is known from elsewhere (`core.failover`)
     /migration          with offset -1: KRaft controllers wait for the brokers, perhaps for days; without data:
                         `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no migration; with
                         garbage: it may be one of a version that this server does not know

@@ -31,8 +31,7 @@ from kafka_reassign_rpc.controller_channel.replica_answers import (
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.turns import Turn
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks

@@ -12,8 +12,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition, names_in
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 

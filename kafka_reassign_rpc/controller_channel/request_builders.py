@@ -16,10 +16,9 @@ from uuid import UUID
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, uvarint
+from kafka_reassign_rpc.protocol.frame_codec import compact_ids, compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest
 
 LEADER_DURING_DELETE = -2

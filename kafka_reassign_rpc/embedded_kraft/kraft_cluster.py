@@ -19,7 +19,7 @@ from typing import IO, Self
 from uuid import uuid4
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, class_path
 from kafka_reassign_rpc.embedded_zookeeper.child_process import InUse, locked, tied_to_us
 from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, find_java

@@ -2,7 +2,9 @@
 how far numbers of threads may change at a time. Stock brokers are asked.
 """
 
-from kafka_reassign_rpc.core.configs.broker_config_rules import (
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, validate_broker_configs
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.config_rules import (
     CLEANER_THREADS,
     CLEANS,
     Props,
@@ -14,8 +16,6 @@ from kafka_reassign_rpc.core.configs.broker_config_rules import (
     text_in,
     whole_in,
 )
-from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, validate_broker_configs
-from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 
 NETWORK_THREADS = "num.network.threads"
 _THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")

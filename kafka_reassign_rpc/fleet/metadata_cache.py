@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.protocol.messages import UpdateMetadataRequest
 
 LEADER_DURING_DELETE = -2

@@ -8,20 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
-from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
+from kafka_reassign_rpc.api.left_to_brokers import check_alter_config
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, flag
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
 from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
@@ -54,6 +53,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka_reassign_rpc.protocol.versions import Versions
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace, rest
 from kafka_reassign_rpc.zookeeper import znode_paths

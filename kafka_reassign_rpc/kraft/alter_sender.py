@@ -33,7 +33,7 @@ from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, AnsweredAct
 from kafka_reassign_rpc.kraft.kraft_store import ToTell
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
 from kafka_reassign_rpc.kraft.sightings import Sightings
-from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told
+from kafka_reassign_rpc.kraft.upstream import Outcome, Told
 from kafka_reassign_rpc.support.turns import Pace
 
 NOT_YET = "It is durable, and goes on: the cluster has not said within {:g} s whether it takes it."

@@ -14,9 +14,8 @@ from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
-from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord, topic_id_text
 from kafka_reassign_rpc.core.state.queue_entries import Queue
-from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen, TopicsUnseen
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

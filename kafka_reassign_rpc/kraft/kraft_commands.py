@@ -10,8 +10,7 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.core.events.cluster_news import config_changed
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.phases.decided_moves import as_started
-from kafka_reassign_rpc.core.phases.intent_view import IntentView
+from kafka_reassign_rpc.core.phases.intent_view import IntentView, as_started
 from kafka_reassign_rpc.core.phases.kraft_refusals import no_restore
 from kafka_reassign_rpc.core.phases.phases import (
     DELETED,

@@ -1,8 +1,10 @@
-"""This server as clients of the front see it, and what it says of itself; and the settings of all servers as they read
-and change them: these are records of the state log.
+"""This server as clients of the front see it, and what it says of itself; the settings of all servers as they read
+and change them: these are records of the state log; and the quotas that the cluster has for them.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,14 +17,16 @@ from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.controller.lifecycle.server_config import own_settings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder, recorded_events
 from kafka_reassign_rpc.core.config_values import BROKERS
-from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, NotController
+from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaError, NotController
+from kafka_reassign_rpc.core.quotas.client_quotas import IP, QuotaEntity, QuotaTable
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings, divided
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.kraft.front.answer_patches import SETTINGS_APIS, is_ours
 from kafka_reassign_rpc.kraft.kraft_commands import ChangeSettings
-from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.support.host_port import Address, resolved
+from kafka_reassign_rpc.support.turns import Pace
 
 
 class ServedSettings:
@@ -120,3 +124,52 @@ class KRaftNode:
 
     async def servers(self, _listener: str) -> Sequence[NodeEndpoint]:
         return [NodeEndpoint(self.node_id, *self._at())]
+
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 10.0
+"""Between two questions: so late a change holds here at most."""
+
+Quotas = Mapping[QuotaEntity, Mapping[str, str]]
+
+
+class ClusterQuotas:
+    """Of users, clients and IPs, for requests that are answered here. `ask` raises KafkaError. What was told last holds
+    until the cluster tells again.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[Quotas]]) -> None:
+        self.table = QuotaTable()
+        self._ask = ask
+        self._known: Quotas = {}
+        self._trouble = ""
+
+    async def run(self) -> None:
+        while True:
+            await self.read()
+            await asyncio.sleep(AGAIN_S)
+
+    async def read(self) -> None:
+        try:
+            found = await self._ask()
+        except KafkaError as error:
+            if not self._trouble:
+                log.warning("quotas of clients are those that were known last: %s", error)
+            self._trouble = str(error)
+            return
+        self._trouble, pace = "", Pace()
+        quotas = {await _counting(entity): values for entity, values in found.items()}
+        for entity, values in quotas.items():
+            if self._known.get(entity) != values:
+                self.table.put(entity, values)
+            await pace.rest()
+        if quotas.keys() != self._known.keys():
+            self.table.keep_only(quotas.keys())
+        self._known = quotas
+
+
+async def _counting(entity: QuotaEntity) -> QuotaEntity:
+    """With the address of an IP that is set by the name of a host. Without one the quota has no effect."""
+    [(kind, name), *_] = entity
+    return ((IP, await resolved(name) or name),) if kind == IP and name is not None else entity

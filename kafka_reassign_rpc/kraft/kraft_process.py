@@ -29,25 +29,23 @@ from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.kraft import importing, round_records
-from kafka_reassign_rpc.kraft.cluster_quotas import ClusterQuotas
 from kafka_reassign_rpc.kraft.front import Front, FrontSettings
+from kafka_reassign_rpc.kraft.front.answer_patches import Shown, shown
 from kafka_reassign_rpc.kraft.front.front import HeldRequests
-from kafka_reassign_rpc.kraft.front.shown_nodes import Shown, shown
 from kafka_reassign_rpc.kraft.importing import ToImport
-from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, KRaftNode, ServedSettings
+from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS, ClusterQuotas, KRaftNode, ServedSettings
 from kafka_reassign_rpc.kraft.kraft_store import look_until_answered
 from kafka_reassign_rpc.kraft.ports import LookFailed
 from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.standby import ServerName, Standby
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogLost, LogRefused, LogUnavailable
-from kafka_reassign_rpc.kraft.state_log.log_reading import Term
-from kafka_reassign_rpc.kraft.state_log.silence import LEAD_S
+from kafka_reassign_rpc.kraft.state_log.log_reading import LEAD_S, Term
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog
 from kafka_reassign_rpc.kraft.term import Claimed, ClaimedLog, KRaftTerm
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.host_port import Address, page_of_server

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.store import Entity
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import NOTHING_TOLD, Broker, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
+from kafka_reassign_rpc.kraft.upstream import Heard, Outcome
 
 
 class IntentLog(Protocol):

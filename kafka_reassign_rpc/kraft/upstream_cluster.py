@@ -18,12 +18,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
-from kafka_reassign_rpc.core.state.topic import topic_id_of
+from kafka_reassign_rpc.core.state.partition import topic_id_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic, LookFailed
-from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
-from kafka_reassign_rpc.kraft.upstream.outcomes import Heard
+from kafka_reassign_rpc.kraft.upstream import Heard, Outcome, Seen, Told, Upstream, Wanted
 from kafka_reassign_rpc.support.turns import Pace
 
 ALL_CONFIGS_S = 30.0

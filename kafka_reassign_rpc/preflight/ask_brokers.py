@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
-from kafka_reassign_rpc.core.configs.broker_config_rules import applied
+from kafka_reassign_rpc.core.configs.config_rules import applied
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, StopReplicaRequest

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
-from kafka_reassign_rpc.core.java_values import java_host
+from kafka_reassign_rpc.core.config_values import java_host
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.preflight.ask_brokers import ask_each, connected
 from kafka_reassign_rpc.preflight.cures import Commands, Cures

@@ -6,9 +6,8 @@ Source: KafkaConfig.validateValues.
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
-from kafka_reassign_rpc.core.config_values import INT32, flag, number
+from kafka_reassign_rpc.core.config_values import INT32, flag, items, number
 from kafka_reassign_rpc.core.configs.config_layers import NEW_IN_3_9
-from kafka_reassign_rpc.core.java_values import items
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, PROTOCOL_VERSION
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import by_value, release, with_value

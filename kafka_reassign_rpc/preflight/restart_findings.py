@@ -11,10 +11,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, flag
-from kafka_reassign_rpc.core.configs.broker_config_rules import NOT_APPLIED, applied
 from kafka_reassign_rpc.core.configs.config_definitions import ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs, tiered_storage
-from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE
+from kafka_reassign_rpc.core.configs.config_rules import NOT_APPLIED, REMOTE_STORAGE, applied
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.ending_values import (
     CLIENTS,

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, first_free, is_set_back
-from kafka_reassign_rpc.core.config_values import INT32, number
-from kafka_reassign_rpc.core.java_values import items
+from kafka_reassign_rpc.core.config_values import INT32, items, number
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer

@@ -3,10 +3,10 @@
 from collections import deque
 from typing import Any
 
-from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import answer_header, decode_response, encode_request, request_prefix
 from kafka_reassign_rpc.protocol.frame_errors import LocalProtocolError, RemoteProtocolError, UnexpectedAnswer
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
+from kafka_reassign_rpc.protocol.served_connection import FrameBuffer
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Answers name what our own requests named, and those are far smaller."""

@@ -7,11 +7,14 @@ front. Headers are read and written by hand, since they are the larger part of a
     Answer header   v0: correlation id.
                     v1: also tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet
                     know which versions the server speaks.
+
+Flexible versions (KIP-482) have lengths as varints of the length plus one; 0 stands for null. Messages that are packed
+without message objects are encoded here.
 """
 
 import struct
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +25,6 @@ from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
 from kafka_reassign_rpc.protocol.bounded_decoder import decoder, parts
 from kafka_reassign_rpc.protocol.decoder_source import UNLIMITED, Decoder, decoded, skip_tags
-from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,
     BadLength,
@@ -35,6 +37,32 @@ from kafka_reassign_rpc.protocol.frame_errors import (
 )
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+
+
+def uvarint(value: int) -> bytes:
+    if value <= 0x7F:
+        return value.to_bytes()
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def compact_string(text: str) -> bytes:
+    data = text.encode()
+    return uvarint(len(data) + 1) + data
+
+
+def sized(data: bytes) -> bytes:
+    """The value of a tagged field with its size."""
+    return uvarint(len(data)) + data
+
+
+def compact_ids(ids: Sequence[int]) -> bytes:
+    return uvarint(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)
+
 
 MAX_ELEMENTS = 1_000_000
 """Array elements, at all depths together, of a request whose reader sets no limit.
@@ -395,3 +423,26 @@ def _run(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) -> 
 
 def not_encodable(cls: type[ApiMessage], version: int, error: Exception) -> LocalProtocolError:
     return LocalProtocolError(f"{cls.__name__} v{version} cannot be encoded: {error}")
+
+
+FIELD = "throttle_time_ms"
+SIZE = 4
+_NO_WAIT = bytes(SIZE)
+
+
+def throttle_ms(key: int, version: int, body: Body) -> int:
+    """Of an answer to this API; 0 where it does not say."""
+    if isinstance(body, ApiMessage):
+        return int(getattr(body, FIELD, 0))
+    first = (body[0] if isinstance(body, list) else body)[:SIZE]
+    if first == _NO_WAIT or not begins_with_throttle(key, version):
+        return 0
+    return int.from_bytes(first, "big", signed=True)
+
+
+@cache
+def begins_with_throttle(key: int, version: int) -> bool:
+    """In ApiVersions and a few others the field stands elsewhere, but these are messages. A large answer to Produce
+    does not say how long its client waits."""
+    fields = RESPONSES[key]._struct.fields
+    return next((name for name, field in fields.items() if field.for_version_q(version)), "") == FIELD

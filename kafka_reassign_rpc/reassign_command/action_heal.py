@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client import (
     RepairCost,
 )
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
+from kafka_reassign_rpc.core.healing.repair_targets import UNKNOWN_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import Lost, cost_text, left_to_moves, what_and_fate
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import nothing_matched

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from kafka_reassign_rpc.client import ServerSetting
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings.healing_settings import THROTTLE
-from kafka_reassign_rpc.core.settings.odd_values import consequence
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.server_settings import consequence
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, our_server_needed

@@ -29,9 +29,8 @@ from aiohttp import web
 
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
-from kafka_reassign_rpc.server.listener import Listening, OpenDoor, listen
+from kafka_reassign_rpc.server.listener import Handshake, Listening, OpenDoor, listen
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
-from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.cluster_name import CLUSTER
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.host_port import is_address

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from kafka_reassign_rpc.server.flow_control import Reader
-from kafka_reassign_rpc.server.server_limits import ServerLimits
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.connection_states import Reader
+from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 from kafka_reassign_rpc.support.address_line import AddressLine
 
 HUGE_BYTES = 512 * 1024

@@ -5,14 +5,12 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.server.listener import Listener, Listening, listen
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
+from kafka_reassign_rpc.server.listener import HandshakeTurns, Listener, Listening, listen
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
-from kafka_reassign_rpc.server.server_limits import ServerLimits
-from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.server.tls_handshakes import HandshakeTurns
+from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)

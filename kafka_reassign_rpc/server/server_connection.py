@@ -19,14 +19,17 @@ from typing import Any, cast
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, Authenticator, End, Step
-from kafka_reassign_rpc.server.answer_writer import PIECE_BYTES, AnswerWriter
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
-from kafka_reassign_rpc.server.connection_states import AFTER, Work, WorkEvent
-from kafka_reassign_rpc.server.flow_control import FlowControl
+from kafka_reassign_rpc.server.connection_states import AFTER, FlowControl, Work, WorkEvent
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
-from kafka_reassign_rpc.server.request_answers import RequestAnswers, UnanswerableError
-from kafka_reassign_rpc.server.request_throttle import RequestThrottle
+from kafka_reassign_rpc.server.request_answers import (
+    PIECE_BYTES,
+    AnswerWriter,
+    RequestAnswers,
+    RequestThrottle,
+    UnanswerableError,
+)
 
 log = logging.getLogger(__name__)
 

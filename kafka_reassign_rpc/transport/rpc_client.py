@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast, overload
 
 from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES, ClientConnection
+from kafka_reassign_rpc.protocol.frame_codec import throttle_ms
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor
-from kafka_reassign_rpc.protocol.throttle_time import throttle_ms
 from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.support.bounded_text import shown
 

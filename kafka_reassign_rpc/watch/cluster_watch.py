@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server.http_server import Page
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.acls.acl_authorizer import NO_ENTRIES, Entries
 from kafka_reassign_rpc.core.acls.acl_binding import (
     RESOURCE_TYPES,
     AccessControlEntry,
@@ -25,7 +26,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
     is_principal,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths

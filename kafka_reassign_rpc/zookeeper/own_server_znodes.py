@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.failover.former_controllers import LastControl
+from kafka_reassign_rpc.core.failover import LastControl
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
-from kafka_reassign_rpc.core.java_values import integer, trim
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, integer, trim
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.ending_values import (
     USERS,

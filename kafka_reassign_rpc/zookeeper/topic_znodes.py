@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.topic import topic_id_of, topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_of, topic_id_text
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.znode_decoder import MAX_INT32, BadZnode, Epoch, Id, Undecodable, decode_json, parse

@@ -24,7 +24,6 @@ from kafka_reassign_rpc.api.ports import (
     RecordedEvents,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
@@ -39,23 +38,22 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity, QuotaTable
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings import server_settings
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import CancelMove, MoveRecord, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.status.moves import moves_in_flight
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.versions import Versions
 from kafka_reassign_rpc.support.turns import Steps, rest
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from tests.api.config_names import OURS, RATE, THROTTLED, THROTTLED_TEXT
 from tests.tables import for_each

@@ -6,10 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from kafka_reassign_rpc.api.a58_envelope import FORWARDABLE
+from kafka_reassign_rpc.api.a58_envelope import FORWARDABLE, decode_principal
 from kafka_reassign_rpc.api.api_definition import Peer, RequestContext
-from kafka_reassign_rpc.protocol.flexible_encoding import compact_string
-from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, decode_response, encode_request
+from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, compact_string, decode_response, encode_request
 from kafka_reassign_rpc.protocol.frame_errors import BadLength
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -20,7 +19,6 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
 from tests.tables import for_each

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType
+from kafka_reassign_rpc.api.config_entries import DEFINITIONS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 from tests.api.ask import ask

@@ -5,7 +5,7 @@ import pytest
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint, RecordedEvents
 from kafka_reassign_rpc.api.vendor_table import MOST_EVENT_BYTES
-from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
+from kafka_reassign_rpc.core.healing.repair_targets import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,

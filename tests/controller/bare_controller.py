@@ -26,10 +26,9 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, CancelMove, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, CancelMove, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, Held, Queue, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.controller.loading import ask_of_edits
-from kafka_reassign_rpc.core.failover.edits_meanwhile import MOST_PARTITIONS, Told, proven, to_ask_about
+from kafka_reassign_rpc.core.failover import MOST_PARTITIONS, Told, proven, to_ask_about
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

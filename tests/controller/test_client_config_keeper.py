@@ -7,8 +7,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties.client_config_keeper import ClientConfigKeeper
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, QuotaTable
 from kafka_reassign_rpc.security.sasl.scram import CredentialCache, ScramSaslServer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore, quote_name

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConf
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, NoCluster
 from kafka_reassign_rpc.controller.lifecycle.server_registration import IdOfBroker
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent
@@ -133,7 +133,7 @@ async def test_sv_3_a_part_that_has_failed_keeps_no_other_from_ending(
     async def defective(_: object) -> None:
         raise LookupError("oh")
 
-    monkeypatch.setattr(interpreter_tuning, "measure_loop_delay", defective)
+    monkeypatch.setattr(process_limits, "measure_loop_delay", defective)
     server = world.server()
     with pytest.raises(LookupError, match="oh"):
         async with server:

@@ -10,7 +10,7 @@ import pytest
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request
-from kafka_reassign_rpc.core.failover.former_controllers import STEPS
+from kafka_reassign_rpc.core.failover import STEPS
 from kafka_reassign_rpc.protocol.messages import RESPONSES, InitProducerIdRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

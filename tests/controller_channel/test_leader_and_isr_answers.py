@@ -19,8 +19,7 @@ from kafka_reassign_rpc.controller_channel.replica_answers import (
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_slices, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError

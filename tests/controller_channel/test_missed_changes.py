@@ -15,8 +15,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.tables import for_each
 

@@ -10,8 +10,7 @@ from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.protocol.frame_codec import encode_body, encode_request, request_prefix
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, UpdateMetadataRequest, valid_versions
 from kafka_reassign_rpc.support.slices import finished

@@ -9,8 +9,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaSt
 from kafka_reassign_rpc.controller_channel.replica_answers import HostedReplica, LogDirAnswer, ReplicaAnswers
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.controller_channel.scripted_broker import INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR, ChannelReports
 

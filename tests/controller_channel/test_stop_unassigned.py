@@ -12,10 +12,8 @@ from kafka_reassign_rpc.controller_channel import request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.controller_channel.stop_unassigned import is_unassigned, leader_to_follow
 from kafka_reassign_rpc.core.round.changed_by_others import with_former_state
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
-from kafka_reassign_rpc.core.state.partition import NO_LEADER
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster, FormerPartitions
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,

@@ -150,7 +150,7 @@ def test_modules_and_names_that_a_text_of_the_package_gives_exist() -> None:
 def test_a_module_that_has_gone_is_found() -> None:
     names = (
         "core.healing.healing_throttle",
-        "core.healing.brake",
+        "core.healing.failed_brokers",
         "core.restrictions.no_such_name",
         "zookeeper.connect",
     )

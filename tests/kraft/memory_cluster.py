@@ -24,7 +24,7 @@ from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
 from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
-from kafka_reassign_rpc.kraft.upstream.outcomes import DONE, Heard, Outcome, Told
+from kafka_reassign_rpc.kraft.upstream import DONE, Heard, Outcome, Told
 from tests.core.phases.kraft_model import KRaftPartition
 
 NOW = 1_700_000_000_000

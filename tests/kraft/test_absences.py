@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.core.state.broker import Broker
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_seen import Absences, Absent, AbsentBrokers, Known
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.kraft import term_duties
 from kafka_reassign_rpc.kraft.cluster_poller import _seen_of
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Sighted
 from kafka_reassign_rpc.kraft.ports import Look, LookFailed
-from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome, Told
+from kafka_reassign_rpc.kraft.upstream import Heard, Outcome, Told
 from tests.kraft.memory_term import NAME, OTHER, SELDOM, Here
 from tests.tables import for_each
 from tests.waiting import eventually

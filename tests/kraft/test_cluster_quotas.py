@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
-from kafka_reassign_rpc.kraft.cluster_quotas import ClusterQuotas
+from kafka_reassign_rpc.kraft.kraft_node import ClusterQuotas
 
 ALICE: QuotaEntity = ((USER, "alice"),)
 BY_ID: QuotaEntity = ((USER, None), (CLIENT_ID, "tool"))

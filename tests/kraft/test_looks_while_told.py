@@ -9,7 +9,7 @@ import pytest
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import cluster_poller
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
-from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
+from kafka_reassign_rpc.kraft.upstream import Heard, Outcome
 from tests.kraft.memory_cluster import MemoryCluster
 from tests.kraft.memory_term import NAME, Here
 from tests.tables import for_each

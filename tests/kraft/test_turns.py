@@ -17,8 +17,7 @@ from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.round_records import RoundRecord, Waiting
-from kafka_reassign_rpc.kraft.upstream.outcomes import Heard, Outcome
-from kafka_reassign_rpc.kraft.upstream.upstream import PARTITIONS_A_REQUEST
+from kafka_reassign_rpc.kraft.upstream import PARTITIONS_A_REQUEST, Heard, Outcome
 from kafka_reassign_rpc.support.slices import pieces
 from tests.core.phases.kraft_model import KRaftPartition
 from tests.kraft.memory_cluster import NOW, MemoryCluster

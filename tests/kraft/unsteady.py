@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import among
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.upstream.outcomes import Outcome, Told
+from kafka_reassign_rpc.kraft.upstream import Outcome, Told
 from tests.core.phases.kraft_model import KRaftPartition, Replicas
 from tests.kraft.memory_cluster import LogWriter, MemoryCluster, MemoryLog
 

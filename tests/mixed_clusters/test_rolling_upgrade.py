@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.zookeeper import znode_paths

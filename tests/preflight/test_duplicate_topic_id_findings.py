@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.duplicate_topic_id_findings import Log, Twins, findings
 from kafka_reassign_rpc.preflight.findings import Finding, Level

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -26,7 +27,6 @@ from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.core.build import decided, learn
 from tests.effort import examples
 from tests.properties.controller_machine import NAMES, SAFE

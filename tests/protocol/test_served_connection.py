@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.protocol.client_connection import ClientConnection
-from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_response,
@@ -38,6 +37,7 @@ from kafka_reassign_rpc.protocol.served_connection import (
     MAX_REQUEST_BYTES,
     STREAM,
     Connection,
+    FrameBuffer,
     Refusal,
     Stream,
     StreamEvent,

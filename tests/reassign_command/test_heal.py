@@ -20,7 +20,7 @@ from kafka_reassign_rpc.client import (
     RepairMove,
     TopicPartition,
 )
-from kafka_reassign_rpc.core.healing.fates import with_fates
+from kafka_reassign_rpc.core.healing.self_healing_status import with_fates
 from kafka_reassign_rpc.reassign_command import command_line
 from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine

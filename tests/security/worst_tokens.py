@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
+from kafka_reassign_rpc.protocol.frame_codec import uvarint
 from kafka_reassign_rpc.protocol.messages import (
     REQUESTS,
     ApiVersionsRequest,

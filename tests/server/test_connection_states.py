@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, encode_request
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest
 from kafka_reassign_rpc.protocol.served_connection import STREAM, Connection, Stream
@@ -30,8 +30,7 @@ from kafka_reassign_rpc.server.connection_states import AFTER, PAUSES, WORK, Pau
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.server_connection import MUCH_BYTES, ServerConnection
-from kafka_reassign_rpc.server.server_limits import ServerLimits
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 
 HOST = "10.0.0.1"
 LIMITS = ServerLimits(

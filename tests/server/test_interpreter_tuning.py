@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import process_limits
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
 from tests.server.test_server_connections import versions
@@ -31,30 +31,30 @@ def interpreter() -> Iterator[None]:
 
 
 def test_sv_1_the_collector_and_the_threads_are_set_for_the_loop() -> None:
-    interpreter_tuning.tune_interpreter()
+    process_limits.tune_interpreter()
 
     assert gc.isenabled()
-    assert gc.get_threshold() == (interpreter_tuning.YOUNG, interpreter_tuning.MIDDLE, interpreter_tuning.OLD)
+    assert gc.get_threshold() == (process_limits.YOUNG, process_limits.MIDDLE, process_limits.OLD)
     assert gc.get_freeze_count() > 0
-    assert sys.getswitchinterval() == pytest.approx(interpreter_tuning.SWITCH_S)
+    assert sys.getswitchinterval() == pytest.approx(process_limits.SWITCH_S)
 
 
 def test_sv_1_loaded_objects_are_excluded_from_collection() -> None:
-    interpreter_tuning.tune_interpreter()
+    process_limits.tune_interpreter()
     loaded = [[number] for number in range(1000)]
     seen = {id(one) for one in gc.get_objects()}
     assert all(id(one) in seen for one in loaded)
 
-    interpreter_tuning.leave_loaded_objects_alone()
+    process_limits.leave_loaded_objects_alone()
 
     seen = {id(one) for one in gc.get_objects()}
     assert not any(id(one) in seen for one in loaded)
 
 
 async def test_sv_7_a_loop_that_is_held_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter_tuning, "MEASURE_EVERY_S", 0.01)
+    monkeypatch.setattr(process_limits, "MEASURE_EVERY_S", 0.01)
     found: list[float] = []
-    task = asyncio.create_task(interpreter_tuning.measure_loop_delay(found.append))
+    task = asyncio.create_task(process_limits.measure_loop_delay(found.append))
     await eventually(lambda: found)
     time.sleep(0.1)  # the loop is held up: that is what is measured
     await eventually(lambda: max(found) > 0.08)
@@ -64,13 +64,13 @@ async def test_sv_7_a_loop_that_is_held_up_is_seen(monkeypatch: pytest.MonkeyPat
 
 def test_sv_1_no_full_pass_looks_at_many_objects_however_many_become_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has survived a long pass is excluded from the next: each object is looked at once, and not all at a time."""
-    monkeypatch.setattr(interpreter_tuning, "LONG_S", 0.0)
+    monkeypatch.setattr(process_limits, "LONG_S", 0.0)
     before = [[number] for number in range(600_000)]  # whatever the process holds already
-    interpreter_tuning.tune_interpreter()
+    process_limits.tune_interpreter()
     looked_at: list[int] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and info["generation"] == interpreter_tuning.OLDEST:
+        if phase == "start" and info["generation"] == process_limits.OLDEST:
             looked_at.append(len(gc.get_objects()))
 
     gc.callbacks.append(note)
@@ -84,7 +84,7 @@ def test_sv_1_no_full_pass_looks_at_many_objects_however_many_become_old(monkeyp
 
 async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -> None:
     collected = asyncio.Event()
-    monkeypatch.setattr(interpreter_tuning, "COLLECT_EVERY_S", 0.001)
+    monkeypatch.setattr(process_limits, "COLLECT_EVERY_S", 0.001)
     loop = asyncio.get_running_loop()
 
     class Cycle:
@@ -96,7 +96,7 @@ async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -
 
     gc.set_threshold(*[1_000_000] * 3)
     Cycle()
-    task = asyncio.create_task(interpreter_tuning.collect_garbage_periodically())
+    task = asyncio.create_task(process_limits.collect_garbage_periodically())
     async with asyncio.timeout(120):  # a pass over all that tests before have left, on a busy machine
         await collected.wait()
     task.cancel()

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaTable
 from kafka_reassign_rpc.core.quotas.connection_quotas import RequestQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.protocol.frame_codec import RequestHeader, decode_response
+from kafka_reassign_rpc.protocol.frame_codec import RequestHeader, begins_with_throttle, decode_response
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     AlterPartitionRequest,
@@ -23,9 +22,8 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataRequest,
     ProduceRequest,
 )
-from kafka_reassign_rpc.protocol.throttle_time import begins_with_throttle
 from kafka_reassign_rpc.server.listener import MOST_HELD
-from kafka_reassign_rpc.server.request_throttle import RequestThrottle
+from kafka_reassign_rpc.server.request_answers import RequestThrottle
 from kafka_reassign_rpc.support.turns import LoopTime
 from tests.api.ask import PEER
 from tests.api.model_node import ModelNode, moving, topic

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
 from kafka_reassign_rpc.server.connection_times import IdleWheel
-from kafka_reassign_rpc.server.interpreter_tuning import LoopName, run
 from kafka_reassign_rpc.server.open_connections import AddressRates, ConnectionCounts
+from kafka_reassign_rpc.server.process_limits import LoopName, run
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
 
 

@@ -18,8 +18,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaTable
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest
 from kafka_reassign_rpc.server.server import Server
 from tests.api.model_node import ModelNode, topic

@@ -17,11 +17,10 @@ import pytest_asyncio
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.server import interpreter_tuning, tls_handshakes
-from kafka_reassign_rpc.server.listener import Listener, by_certificate, tls_context
+from kafka_reassign_rpc.server import listener, process_limits
+from kafka_reassign_rpc.server.listener import Handshake, HandshakeTurns, Listener, by_certificate, tls_context
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
-from kafka_reassign_rpc.server.tls_handshakes import Handshake, HandshakeTurns
 from tests.api.model_node import ModelNode
 from tests.certificates import Authority, Issued
 from tests.raw_client import Client
@@ -336,14 +335,14 @@ class Begun:
 
 
 async def test_sv_5_handshakes_begin_by_turns_of_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_handshakes, "TURN_S", 0.001)
+    monkeypatch.setattr(listener, "TURN_S", 0.001)
     begun = Begun()
     for _ in range(500):
         begun.add("10.0.0.1")
     for host in ("10.0.0.2", "10.0.0.3"):
         begun.add(host)
     await eventually(lambda: {"10.0.0.2", "10.0.0.3"} <= set(begun.hosts))
-    assert max(map(begun.hosts.index, ("10.0.0.2", "10.0.0.3"))) <= 2 * tls_handshakes.PER_TURN
+    assert max(map(begun.hosts.index, ("10.0.0.2", "10.0.0.3"))) <= 2 * listener.PER_TURN
     gone = begun.tasks[-3]
     gone.cancel()  # it waits
     await eventually(lambda: len(begun.hosts) == 501)
@@ -352,8 +351,8 @@ async def test_sv_5_handshakes_begin_by_turns_of_their_addresses(monkeypatch: py
 
 
 async def test_sv_5_the_oldest_handshake_of_the_busiest_address_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_handshakes, "TURN_S", 0.001)
-    monkeypatch.setattr(tls_handshakes, "MOST_UNDER_WAY", 10)
+    monkeypatch.setattr(listener, "TURN_S", 0.001)
+    monkeypatch.setattr(listener, "MOST_UNDER_WAY", 10)
     begun = Begun()
     honest = begun.add("10.0.0.9")
     hostile = [begun.add("10.0.0.1") for _ in range(50)]
@@ -375,4 +374,4 @@ def test_sv_5_a_connection_by_tls_keeps_no_large_buffer(tmp_path: Path) -> None:
         await server.close(deadline=0.2)
         return size
 
-    assert interpreter_tuning.run(buffer_of_a_connection(), "asyncio") == interpreter_tuning.TLS_BUFFER_BYTES
+    assert process_limits.run(buffer_of_a_connection(), "asyncio") == process_limits.TLS_BUFFER_BYTES

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.healing.fates import with_fates
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus, with_fates
 from kafka_reassign_rpc.core.reassignment.move_sums import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from tests.core.build import write

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.healing.fates import with_fates
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus, with_fates
 from kafka_reassign_rpc.core.reassignment.move_sums import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from tests.status_page.browser import IN_BROWSER, Tab

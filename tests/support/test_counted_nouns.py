@@ -9,14 +9,14 @@ NOUNS = "brokers|connections|moves|partitions|replicas|servers|topics|znodes"
 MANY = re.compile(rf"[^{{}}\w](?:%d|\{{(?!counted|agreeing|some_brokers)[^{{}}]*\}}) (?:more )?(?:{NOUNS})\b")
 """A value and a noun in the plural, not of a constant."""
 RIGHT = {
-    "core/healing/fates.py": "one has its own text",
+    "core/healing/self_healing_status.py": "one has its own text",
     "pipeline/submission/batch_changes.py": "one has its own text",
     "pipeline/submission/stop_conditions.py": "one has its own text",
     "preflight/znode_findings.py": "one has its own text",
     "pipeline/plans/why_not_better.py": "one has its own text, and `moves` is a verb",
     "core/status/problems.py": "not of one",
     "core/topics/topic_changes.py": "Kafka's words; a number that is too large",
-    "core/healing/brake.py": "the noun is of all brokers, of which one lives and one does not",
+    "core/healing/failed_brokers.py": "the noun is of all brokers, of which one lives and one does not",
     "preflight/znode_rights.py": "a server does more than one thing",
     "cli/kraft_serving.py": "a field of a line for programs",
     "pipeline/planning/plan_job.py": "whose, not how many",

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
-from kafka_reassign_rpc.server.interpreter_tuning import LoopName, loop_factory
+from kafka_reassign_rpc.server.process_limits import LoopName, loop_factory
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.waiting import eventually
 

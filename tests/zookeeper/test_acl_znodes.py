@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from kafka_reassign_rpc.core.acls.acl_authorizer import Entries
 from kafka_reassign_rpc.core.acls.acl_binding import (
     RESOURCE_TYPES,
     AccessControlEntry,
@@ -14,7 +15,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import Entries
 from kafka_reassign_rpc.zookeeper import acl_znodes, config_znodes
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, TooManyAcls, decode_acls, encode_acls, literal_change
 from kafka_reassign_rpc.zookeeper.operations import Create, Result, SetData

@@ -11,13 +11,13 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import Refusals, reassigned
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.partition import CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 
 
 def _nothing(_: Sequence[ItemResult]) -> Iterator[None]:

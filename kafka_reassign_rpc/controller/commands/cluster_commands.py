@@ -16,13 +16,12 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_r
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.config_values import TOPICS
-from kafka_reassign_rpc.core.failover.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
+from kafka_reassign_rpc.core.leadership.broker_changes import confirm_stopped
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.queue import holding
-from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.round_view import Change
-from kafka_reassign_rpc.core.round.stored_partition import LoadedState
 from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -30,6 +29,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound, UnreadableReadAgain
+from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 
 
 class Barrier(Command[None]):
@@ -48,7 +48,7 @@ class ControllerFailover(Command[None]):
                    which others have given other replicas. A new controller has none
     bounced        brokers that have registered again since the last read: they have failed and started again
     held           as what all that waits is held, in the queue and in the batch; None: it may start
-                   (`core.failover.former_controllers`)
+                   (`core.failover`)
     started_with   what brokers have reported of themselves: it holds before a move gets a lease
     edited         partitions to which others have given another leader before this controller's term, in an epoch that
                    brokers know

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing.brake import braked_caps
+from kafka_reassign_rpc.core.healing.failed_brokers import braked_caps
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight

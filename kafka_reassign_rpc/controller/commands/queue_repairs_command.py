@@ -1,5 +1,5 @@
 """Queues the moves of a planned repair (KIP-46), of failed brokers and of what brokers have lost with log dirs; and
-approves repairs (`core.healing.brake` says which ones need it).
+approves repairs (`core.healing.failed_brokers` says which ones need it).
 """
 
 from collections import Counter
@@ -12,12 +12,12 @@ from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
-from kafka_reassign_rpc.core.healing.brake import awaits, brake, counting, needed_since
-from kafka_reassign_rpc.core.healing.fates import UnrepairedPartition, impossible_texts
-from kafka_reassign_rpc.core.healing.repair_cost import explained
-from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
+from kafka_reassign_rpc.core.healing.failed_brokers import awaits, brake, counting, needed_since
+from kafka_reassign_rpc.core.healing.repair_targets import explained
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue import holding, queue_admission
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
@@ -27,7 +27,6 @@ from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.queue_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import agreeing, counted

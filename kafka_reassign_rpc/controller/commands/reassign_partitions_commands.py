@@ -1,6 +1,6 @@
 """The batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel` (KIP-236).
 
-`core.znode_routes.reassign_partitions` decides about one entry. The commands do that slice by slice, within the room
+`core.reassignment.reassign_partitions` decides about one entry. The commands do that slice by slice, within the room
 that the znode has left: original replicas make it longer, so some entries wait until others have left.
 """
 
@@ -13,15 +13,14 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.queue import holding, queue_admission
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
+from kafka_reassign_rpc.core.reassignment.reassign_partitions import waiting_route_conflict
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH
+from kafka_reassign_rpc.core.state.partition import BATCH, LAST_ZXID
 from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, Held
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound, ZnodeProblem
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.reassign_partitions import waiting_route_conflict
 
 
 def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[None]:

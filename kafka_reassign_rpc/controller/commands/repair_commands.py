@@ -24,9 +24,13 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
     is_another,
     recorded,
 )
-from kafka_reassign_rpc.core.healing.fates import UnrepairedPartition
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, renewed
-from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
+from kafka_reassign_rpc.core.healing.repair_targets import CostSum, renewed
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    LEFT_TO_MOVES,
+    BrokerRepair,
+    GoneBroker,
+    UnrepairedPartition,
+)
 from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange

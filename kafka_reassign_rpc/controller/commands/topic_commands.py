@@ -18,7 +18,7 @@ from kafka_reassign_rpc.controller.commands.command import (
 )
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.round.round_view import (

@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.configs import config_layers
 from kafka_reassign_rpc.core.configs.config_layers import BrokerAnswer
 from kafka_reassign_rpc.core.settings import broker_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, AUTHORIZER, POLICIES, PROTOCOL_VERSION, Value
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
+from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED, Versions
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.tasks import end

@@ -7,8 +7,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
-from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity, QuotaTable
 from kafka_reassign_rpc.security.sasl.scram import CredentialCache
 from kafka_reassign_rpc.support.host_port import resolved
 from kafka_reassign_rpc.support.slices import pieces

@@ -10,15 +10,18 @@ from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokers
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing.failed_brokers import names_lost, promised_times
-from kafka_reassign_rpc.core.healing.fates import ENABLE, Left, impossible_texts, with_fates
-from kafka_reassign_rpc.core.healing.repair_cost import NO_COST, Copy, CostSum, Rate, RepairCost, rates_of
+from kafka_reassign_rpc.core.healing.repair_targets import NO_COST, Copy, CostSum, Rate, RepairCost, rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
+    ENABLE,
     FailedBroker,
     HealingStatus,
+    Left,
     LogDirFailure,
     Repair,
     RepairMove,
     awaited_text,
+    impossible_texts,
+    with_fates,
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import NO_APPROVAL, HealingThrottle

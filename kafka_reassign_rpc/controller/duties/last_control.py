@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
-from kafka_reassign_rpc.core.failover.former_controllers import LastControl
+from kafka_reassign_rpc.core.failover import LastControl
 from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.settings.odd_values import consequences
-from kafka_reassign_rpc.core.settings.server_settings import divided, is_of_healing
+from kafka_reassign_rpc.core.settings.server_settings import consequences, divided, is_of_healing
 from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster

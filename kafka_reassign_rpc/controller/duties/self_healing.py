@@ -37,7 +37,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, DescribedLogDirs, RepairCounts
-from kafka_reassign_rpc.core.healing.repair_cost import rates_of
+from kafka_reassign_rpc.core.healing.repair_targets import rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     HealingStatus,

@@ -25,7 +25,6 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRe
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import recorded_events
-from kafka_reassign_rpc.core.brokers.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.configs.config_layers import (
     ConfigLayers,
@@ -37,14 +36,15 @@ from kafka_reassign_rpc.core.configs.config_layers import (
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.settings.broker_settings import as_configs
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
+from kafka_reassign_rpc.protocol.versions import Versions, announced_versions
 from kafka_reassign_rpc.server.listener import Listener, ListenerSecurity
 from kafka_reassign_rpc.server.server import Server
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas, ServedSettings

@@ -25,9 +25,8 @@ from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, LONGEST_WHO, H
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.broker_documents import ControllerState, broker_states
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.status.moves import moves_in_flight

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.config_ports import DeletedAcl
-from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_authorizer import NO_ENTRIES, AclAuthorizer, Entries
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclBinding,
@@ -26,7 +26,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     is_principal,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, PolicyViolation, UnknownServerError

@@ -22,9 +22,9 @@ from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, AskDocumentResponse
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.http_server import Page
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsUnknown, LogPage
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper, StatusKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
@@ -191,7 +191,7 @@ class ServedHttp:
             **page.pages,
         }
         security = config.metrics_security
-        works = [("delays of the event loop", lambda: interpreter_tuning.measure_loop_delay(self._observe_delay))]
+        works = [("delays of the event loop", lambda: process_limits.measure_loop_delay(self._observe_delay))]
         if security.tls is not None:
             works.append(("certificates", security.tls.keep))
         if security.users_file is not None:

@@ -28,11 +28,11 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
-from kafka_reassign_rpc.core.failover.former_controllers import KnownEpochs
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.failover import KnownEpochs
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
-from kafka_reassign_rpc.core.state.topic import topic_id_text
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.core.state.partition import topic_id_text
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.tasks import Background

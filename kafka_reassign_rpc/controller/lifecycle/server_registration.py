@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller.loading.znode_reads import decoded
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.missing_replicas import held_by_brokers
 from kafka_reassign_rpc.support.counted import counted

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.controller.loading.znode_reads import children
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import MetadataRequest

@@ -1,7 +1,7 @@
 """One term as the controller, from the election to the resignation:
 
 load        read the cluster; from here on APIs are served
-fail over   make durable what `core.failover.controller_failover` decides, before any other command
+fail over   make durable what `core.failover` decides, before any other command
 propagate   brokers learn the controller and the whole state
 watch       from now on, changes in ZooKeeper become commands
 work        the loop and the duties (`term_duties`) run until the controller moves
@@ -23,18 +23,17 @@ from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper, ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
+from kafka_reassign_rpc.core import failover
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover import edits_meanwhile, former_controllers
-from kafka_reassign_rpc.core.failover.edits_meanwhile import Edits
-from kafka_reassign_rpc.core.failover.former_controllers import LastControl, highest_epoch, is_believable
+from kafka_reassign_rpc.core.failover import Edits, LastControl, highest_epoch, is_believable
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.support.typed_commands import command
@@ -143,7 +142,7 @@ class Term:
                 why = f"another controller has had epoch {highest}, so brokers would not obey {own}"
                 return False
             await ensure_feature_znode(self._store)
-            interpreter_tuning.leave_loaded_objects_alone()
+            process_limits.leave_loaded_objects_alone()
             if not self._store.is_in_a_copy:
                 await Pace().through(mark_put_back(loaded.cluster))
             self._cluster = loaded.cluster
@@ -178,12 +177,12 @@ class Term:
 
     async def _edits_meanwhile(self, loaded: LoadedCluster, last: LastControl | str | None) -> Edits:
         since = last.zxid if isinstance(last, LastControl) else LAST_ZXID
-        names = await in_turns(edits_meanwhile.to_ask_about(self._cluster, loaded.written, since))
+        names = await in_turns(failover.to_ask_about(self._cluster, loaded.written, since))
         links, client_id = self._around.config.links, str(self._sender.id)
-        is_enough = partial(edits_meanwhile.is_as_stored, self._cluster, names)
+        is_enough = partial(failover.is_as_stored, self._cluster, names)
         told = await ask_of_edits.ask(self.brokers.values(), links, client_id, names, is_enough)
-        edits = await in_turns(edits_meanwhile.proven(self._cluster, told, since))
-        await Pace().through(edits_meanwhile.keep_ids(self._cluster, edits.lost))
+        edits = await in_turns(failover.proven(self._cluster, told, since))
+        await Pace().through(failover.keep_ids(self._cluster, edits.lost))
         for name in edits.lost:
             log.warning("topic %s had lost its id in ZooKeeper: it gets back the one that brokers know", name)
         for one in edits.edited:
@@ -202,7 +201,7 @@ class Term:
 
     def _held_after_absence(self, last: LastControl | str | None) -> Held | None:
         limit = self._cluster.soft.in_force.hold_after_absence_ms
-        return former_controllers.held_after(last, self._sender.epoch, now_ms(), limit)
+        return failover.held_after(last, self._sender.epoch, now_ms(), limit)
 
     def _log_held(self, held: Held) -> None:
         moves = self._cluster.queue.held

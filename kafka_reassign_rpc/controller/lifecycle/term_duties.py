@@ -36,10 +36,10 @@ from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWat
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
-from kafka_reassign_rpc.core.failover.former_controllers import KnownEpochs
+from kafka_reassign_rpc.core.failover import KnownEpochs
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids

@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 
-from kafka_reassign_rpc.core.failover.edits_meanwhile import Told
+from kafka_reassign_rpc.core.failover import Told
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError

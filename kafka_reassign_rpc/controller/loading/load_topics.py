@@ -9,11 +9,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.znode_reads import children
-from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment, LoadedState, partition_of
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat

@@ -370,7 +370,7 @@ SERVER_COUNTERS = {
     "answer_bytes_now": _gauge("answer_bytes", "Bytes of answers that clients have not read yet."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
 }
-"""The metrics of `server.server_stats.ServerStats`, by the names of its fields."""
+"""The metrics of `server.server_limits.ServerStats`, by the names of its fields."""
 
 _of_process("build_info", "1; the labels say what runs.", lambda _: _BUILD, "version", "python")
 

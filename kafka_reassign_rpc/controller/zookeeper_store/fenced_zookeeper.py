@@ -14,18 +14,18 @@ from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, re
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded, StoredProblem, TopicTooLarge
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.queue_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import znode
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import ZnodeProblem
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths

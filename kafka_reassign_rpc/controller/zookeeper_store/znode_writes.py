@@ -30,6 +30,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import TOPICS
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     PartitionsAdded,
@@ -37,9 +38,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.round.stored_partition import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import (
     BatchEntry,
     BatchZnode,
@@ -49,9 +49,8 @@ from kafka_reassign_rpc.core.state.queue_entries import (
     StoredName,
     WaitingMove,
 )
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.writers.topic_writes import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueuePartContent, encode_reassignments

@@ -1,6 +1,5 @@
 """Brokers as places for replicas, and what they know.
 
-cordon.py              brokers that get no new replica (KIP-1066); the list itself: `core.settings`
-departure.py           whether brokers may go: what partitions lose, and whether the others have room
-announced_versions.py  which API versions a server announces, so that brokers know them too
+cordon.py     brokers that get no new replica (KIP-1066); the list itself: `core.settings`
+departure.py  whether brokers may go: what partitions lose, and whether the others have room
 """

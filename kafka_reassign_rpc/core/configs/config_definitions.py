@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core import java_values
+from kafka_reassign_rpc.core import config_values
 from kafka_reassign_rpc.core.settings.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
@@ -176,21 +176,21 @@ def shown(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return java_values.double_text(value)
+        return config_values.double_text(value)
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def _parse_type(definition: ConfigDefinition, text: str) -> Value:
-    kind, trimmed = definition.type, java_values.trim(text)
+    kind, trimmed = definition.type, config_values.trim(text)
     if kind == "LIST":
-        return java_values.items(trimmed)
+        return config_values.items(trimmed)
     value: Value | None = trimmed
     if kind == "BOOLEAN":
-        value = java_values.boolean(trimmed)
+        value = config_values.boolean(trimmed)
     elif kind == "DOUBLE":
-        value = java_values.double(trimmed)
+        value = config_values.double(trimmed)
     elif kind in _INTEGERS:
-        value = java_values.integer(trimmed, _INTEGERS[kind])
+        value = config_values.integer(trimmed, _INTEGERS[kind])
     if value is None:
         expected = "Expected value to be either true or false" if kind == "BOOLEAN" else f"Not a number of type {kind}"
         raise invalid(definition, text, expected)
@@ -217,7 +217,7 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
 
 def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) -> None:
     """ThrottledReplicaListValidator."""
-    items = [java_values.trim(item) for item in value]
+    items = [config_values.trim(item) for item in value]
     if not all(not item or _THROTTLED_REPLICA.fullmatch(item) for item in items) and "".join(items) != "*":
         raise invalid(
             definition,
@@ -229,7 +229,7 @@ def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) ->
 
 def format_version(definition: ConfigDefinition, text: str) -> int | None:
     """The index in `definition.versions` of a trimmed text, or None."""
-    return java_values.metadata_version(text, definition.versions or (), _LATEST_PRODUCTION)
+    return config_values.metadata_version(text, definition.versions or (), _LATEST_PRODUCTION)
 
 
 def _check_number(definition: ConfigDefinition, value: int | float) -> None:
@@ -256,7 +256,7 @@ def _check_one_of(definition: ConfigDefinition, item: str) -> None:
 def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
     """ConfigException."""
     text = f"[{', '.join(value)}]" if isinstance(value, list) else value
-    text = java_values.double_text(value) if isinstance(value, float) else text
+    text = config_values.double_text(value) if isinstance(value, float) else text
     return ConfigValueError(f"Invalid value {text} for configuration {definition.name}: {reason}")
 
 

@@ -1,6 +1,6 @@
-"""What a broker's start, failure, bounce, controlled shutdown or failed log dir means for a partition. A replica for
-which its broker answered KAFKA_STORAGE_ERROR counts as dead until the broker answers without an error or registers
-again. In the order of effects:
+"""What a broker's start, failure, bounce, controlled shutdown, failed log dir or confirmed deletion means for a
+partition. A replica for which its broker answered KAFKA_STORAGE_ERROR counts as dead until the broker answers without
+an error or registers again. In the order of effects:
 
 1. A partition without a state gets its first leader and ISR.
 2. Dead replicas leave the ISR, and a live member replaces a dead leader (KafkaController.onReplicasBecomeOffline). If
@@ -146,3 +146,21 @@ def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) ->
     value = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
     value = completed(cluster, value) or value
     return False, [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
+
+
+def confirm_stopped(
+    view: RoundView, topic: str, index: int, brokers: Collection[int], *, leader_epoch: int
+) -> list[Change]:
+    """`brokers` have deleted their pending replicas, or are gone.
+
+    A confirmation of a StopReplica with an older leader epoch does not count: the replica may have been added and
+    retired again since. Only the last confirmation writes the topic znode: after a failover the deletion is repeated.
+    """
+    partition = view.get(topic, index)
+    if partition is None or leader_epoch < partition.leader_epoch:
+        return []
+    if not any(broker in partition.pending_deletion for broker in brokers):
+        return []
+    left = tuple(broker for broker in partition.pending_deletion if broker not in brokers)
+    value = replace(partition, pending_deletion=left)
+    return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]

@@ -3,7 +3,6 @@
 sightings         what a look has found of one partition, compared with the move that it has
 phases            phase of a move and sighting in; next phase, act and outcome out; how many looks must agree (LOOKS);
                   the event of each outcome
-decided_moves     what a round has decided about a partition, as a move with a phase
 kraft_refusals    what KRaft would accept to its harm, and what it refuses
-intent_view       a round: decisions become moves with a phase
+intent_view       a round: what is decided about a partition becomes a move with a phase
 """

@@ -2,7 +2,7 @@
 
 A hold concerns the moves that wait when it is decided: brokers cannot pause a copy and keep what they have got. A held
 move keeps its place, and starts only from the replicas from which it led. After an absence
-(`core.failover.former_controllers`) entries of `/admin/reassign_partitions` and targets of request znodes that have not
+(`core.failover`) entries of `/admin/reassign_partitions` and targets of request znodes that have not
 started join the queue as held, and leave their znode.
 """
 

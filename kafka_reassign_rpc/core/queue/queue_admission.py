@@ -6,7 +6,7 @@ its topic is unseen for now        waits (`SoftState.unseen`)
 does not exist                     leaves, with a report
 its topic was deleted              leaves, with a report, although there may be another one of its name by now
 held, whatever it is               waits until it is released (`holding`)
-repair that needs approval         waits until it is approved (`core.healing.brake`)
+repair that needs approval         waits until it is approved (`core.healing.failed_brokers`)
 was held, replicas are others      leaves, with a report
 at rest, with the target           leaves: it is done
 moving to the target               leaves: it is in flight
@@ -16,7 +16,7 @@ other, adds a server's id          leaves, with a report: there will be no such 
 other, adds a dead broker          waits, with one report per broker
 other, outside of windows          waits, if it copies anything and is no repair (`core.queue.window_now`)
 other, caps reached                waits
-other, repair, brake holds         waits (`core.healing.brake`)
+other, repair, brake holds         waits (`core.healing.failed_brokers`)
 moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
                                    id of its own (KIP-236); if it cannot cancel, the new one waits until the old
                                    one ends
@@ -39,7 +39,9 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event, of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.reassignment.alter import cancel
+from kafka_reassign_rpc.core.reassignment.reassign_partitions import route_conflict, start
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -59,8 +61,6 @@ from kafka_reassign_rpc.core.state.waiting_lines import (
     WaitingLines,
     receiving,
 )
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.reassign_partitions import route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 MAX_STARTS = 1000

@@ -1,12 +1,14 @@
-"""Client quotas (KIP-546): ZkAdminManager.describeClientQuotas and alterClientQuotas, QuotaConfigs (Kafka 3.9)."""
+"""Client quotas (KIP-546), and which of them holds for a client. Of Kafka 3.9: QuotaConfigs,
+ZkAdminManager.describeClientQuotas and alterClientQuotas, ClientQuotaManager.DefaultQuotaCallback.
+"""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.config_values import INT32, INT64
-from kafka_reassign_rpc.core.java_values import double, trim
+from kafka_reassign_rpc.core.config_values import INT32, INT64, double, trim
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
 from kafka_reassign_rpc.support.bounded_text import shortened
 
@@ -168,3 +170,80 @@ def _as_text(name: str, value: float, highest: int | None) -> str:
     if abs(float(whole) - value) > _EPSILON:
         raise InvalidRequest(f"Configuration {name} must be a {'INT' if highest == _INT else 'LONG'} value")
     return str(whole)
+
+
+MOST_FOUND = 1_000
+
+Sharers = tuple[str | None, str | None]
+"""(user, client id) of those who share what a quota allows; None: all."""
+
+
+def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
+    """The entities whose quota may hold for a client, with those who share it; the first wins.
+
+    Client ids too long for a znode share one with those that begin alike: an id can have 32 KiB, and each is kept.
+    """
+    one, another = user[: LONGEST_NAME + 1], client_id[: LONGEST_NAME + 1]
+    pair: Sharers = (one, another)
+    found: list[tuple[QuotaEntity, Sharers]] = [
+        (((USER, user), (CLIENT_ID, client_id)), pair),
+        (((USER, user), (CLIENT_ID, None)), pair),
+        (((USER, user),), (one, None)),
+        (((USER, None), (CLIENT_ID, client_id)), pair),
+        (((USER, None), (CLIENT_ID, None)), pair),
+        (((USER, None),), (one, None)),
+        (((CLIENT_ID, client_id),), (None, another)),
+        (((CLIENT_ID, None),), (None, another)),
+    ]
+    return [(entity, key) for entity, key in found if all(name is None or can_be_a_name(name) for _, name in entity)]
+
+
+class QuotaTable:
+    """`revision` rises with each change."""
+
+    def __init__(self) -> None:
+        self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
+        self._setting: Counter[str] = Counter()
+        """How many entities set each quota."""
+        self._found: dict[tuple[str, str, str], tuple[float, Sharers] | None] = {}
+        """What `limit` has found since the last change: most requests come from few clients."""
+        self.empty = True
+        self.revision = 0
+
+    def put(self, entity: QuotaEntity, configs: Mapping[str, str]) -> None:
+        self._found.clear()
+        self.revision += 1
+        self._setting.subtract(self._quotas.pop(entity, {}).keys())
+        found = quotas_of(entity, configs)
+        if found:
+            self._quotas[entity] = found
+            self._setting.update(found.keys())
+        self.empty = not self._quotas
+
+    def keep_only(self, entities: Collection[QuotaEntity]) -> None:
+        for gone in self._quotas.keys() - entities:
+            self.put(gone, {})
+
+    def sets(self, quota: str) -> bool:
+        return self._setting.get(quota, 0) > 0
+
+    def quota(self, quota: str, entity: QuotaEntity) -> float | None:
+        return self._quotas.get(entity, {}).get(quota)
+
+    def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
+        client = quota, user, client_id
+        if client in self._found:
+            return self._found[client]
+        found = self._look_up(quota, user, client_id)
+        if len(user) <= LONGEST_NAME and len(client_id) <= LONGEST_NAME:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            self._found[client] = found
+        return found
+
+    def _look_up(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
+        for entity, sharers in entities(user, client_id):
+            found = self.quota(quota, entity)
+            if found is not None:
+                return found, sharers
+        return None

@@ -10,8 +10,7 @@ as in Kafka. ClientRequestQuotaManager, ClientQuotaManager.recordAndGetThrottleT
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.quotas.client_quotas import IP
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import IP, QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaUsage, QuotaWindows, WindowedRate
 
 RATE = "connection_creation_rate"

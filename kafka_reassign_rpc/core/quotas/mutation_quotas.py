@@ -10,7 +10,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaUsage, QuotaWindows
 
 RATE = "controller_mutation_rate"

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.core.quotas.quota_table import Sharers
+from kafka_reassign_rpc.core.quotas.client_quotas import Sharers
 
 
 class QuotaWindows(NamedTuple):

@@ -11,7 +11,7 @@ and the other side needs at least the time of its own quota. Otherwise it is not
 counts.
 
 How fast moves copy to and from each broker, and the highest rate that was seen, of which a throttle of self-healing
-may be a share (`core.healing.repair_cost`).
+may be a share (`core.healing.repair_targets`).
 
 That is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network
 link: the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and

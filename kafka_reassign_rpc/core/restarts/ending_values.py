@@ -12,27 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.config_values import DEFAULT, INT32
-from kafka_reassign_rpc.core.configs.broker_config_rules import (
-    BACKOFF,
-    CLEANER_THREADS,
-    CLEANS,
-    DEDUPE_BYTES,
-    IO_BUFFER,
-    IO_RATE,
-    JMX_REPORTER,
-    LOAD_FACTOR,
-    NOT_APPLIED,
-    REPORTERS,
-    Props,
-    applied,
-    divided,
-    judge_standing,
-    list_in,
-    number_in,
-    text_in,
-    whole_in,
-)
+from kafka_reassign_rpc.core.config_values import DEFAULT, INT32, double, integer, trim
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     THROTTLE_RATES,
@@ -47,15 +27,32 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     topic_default,
 )
 from kafka_reassign_rpc.core.configs.config_layers import MESSAGE_FORMAT, ConfigLayers, Configs
-from kafka_reassign_rpc.core.configs.scram_credentials import MECHANISMS, Fields
-from kafka_reassign_rpc.core.configs.topic_config_rules import (
+from kafka_reassign_rpc.core.configs.config_rules import (
+    BACKOFF,
+    CLEANER_THREADS,
+    CLEANS,
     COPY_DISABLE,
+    DEDUPE_BYTES,
     DELETE_ON_DISABLE,
     INDEX_BYTES,
+    IO_BUFFER,
+    IO_RATE,
+    JMX_REPORTER,
     LEAST_INDEX,
+    LOAD_FACTOR,
+    NOT_APPLIED,
     REMOTE_STORAGE,
+    REPORTERS,
+    Props,
+    applied,
+    divided,
+    judge_standing,
+    list_in,
+    number_in,
+    text_in,
+    whole_in,
 )
-from kafka_reassign_rpc.core.java_values import double, integer, trim
+from kafka_reassign_rpc.core.configs.scram_credentials import MECHANISMS, Fields
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.table import Ending
 from kafka_reassign_rpc.support.bounded_text import shortened, whole_number

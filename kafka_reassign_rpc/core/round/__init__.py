@@ -1,6 +1,5 @@
 """A round: the controller decides on its view of the cluster.
 
-round_view.py          the cluster with the changes of the round on top: input and output of every decision
-stored_partition.py    a partition as its znodes show it, and its entry in the topic znode
-changed_by_others.py   topics and partitions whose znodes others remove, put back or edit
+round_view.py         the cluster with the changes of the round on top: input and output of every decision
+changed_by_others.py  topics and partitions whose znodes others remove, put back or edit
 """

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.reassignment_algebra import among, without
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Topic
 
 MOST_RAISED = 1_000
 """By how much a partition epoch rises at once. It is the state znode's version, so each step is a write."""

@@ -12,11 +12,10 @@ from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Ev
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import BatchChanges, QueueChanges
 from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted
 

@@ -54,7 +54,7 @@ class WindowNow(msgspec.Struct, frozen=True):
 
 class SettingsInForce(ReassignmentSettings, frozen=True, kw_only=True):
     """The settings themselves, except what follows from others: caps          of the window that holds, else of the
-    settings; `core.healing.brake` may take `repairs` away
+    settings; `core.healing.failed_brokers` may take `repairs` away
     problems      what is wrong with the texts of settings, by their names
     disabled_by   why no reassignment may start; None: they are enabled
     window        what `windows` means now; None without windows

@@ -1,9 +1,16 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries. Only `core.writers` changes it, so
 List and Metadata show only durable state, even during a large commit. With it, what a controller knows and no store
 holds (`Cluster.soft`).
+
+A part of that is what it last knew of partitions that others have removed from ZooKeeper or changed there: a topic
+whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers go on with its logs, since
+the znodes may be restored. Restored states may be older than what brokers know, or missing: without the former values a
+partition would get a leader that is not in sync, and epochs that brokers refuse.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -14,14 +21,143 @@ from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, BrokerSet
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.settings.settings_in_force import NOTHING_SET, SettingsInForce, WindowNow, derived
 from kafka_reassign_rpc.core.state.broker import NOTHING_TOLD, Broker, FailedLogDirs, KRaftFacts
-from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import Partition, Topic, Twin
 from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, Queue
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
-from kafka_reassign_rpc.core.state.topic import Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import Place
+
+MOST_FORMER = 100_000
+"""Partitions kept. Beyond that, the topics that vanished first are given up."""
+MOST_APPEARED = 500
+"""Restored partitions noted in one round: each costs many writes (`round.changed_by_others`)."""
+
+
+class _FormerTopic(NamedTuple):
+    id: UUID | None
+    partitions: dict[int, Partition]
+
+    def may_be(self, topic: Topic) -> bool:
+        """One without an id counts as the same."""
+        return topic.id in (None, self.id)
+
+
+def readable_again(known: Topic, now: Topic) -> Collection[int]:
+    """Partitions whose state could not be read before."""
+    return (known.unreadable.keys() - now.unreadable.keys()) & now.partitions.keys()
+
+
+class FormerPartitions:
+    """A partition is kept until a durable round has decided about its new state."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, _FormerTopic] = {}
+        self._count = 0
+        self._unreported: dict[str, None] = {}
+        self._appeared: dict[str, set[int]] = {}
+        self._repaired: dict[str, set[int]] = {}
+        self._room = MOST_APPEARED
+
+    def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
+        """A value or an id that is kept already stays, since nothing was decided. `is_reported`: the loss was
+        reported."""
+        kept = self._topics.get(topic.name)
+        if kept is None or not kept.may_be(topic):
+            self._give_up(topic.name)
+            kept = self._topics[topic.name] = _FormerTopic(topic.id, {})
+        before = len(kept.partitions)
+        for index, value in islice(partitions.items(), MOST_FORMER):
+            kept.partitions.setdefault(index, value)
+        self._count += len(kept.partitions) - before
+        if not is_reported:
+            self._unreported[topic.name] = None
+        while self._count > MOST_FORMER:
+            self._give_up(next(iter(self._topics)))
+
+    def of(self, topic: Topic) -> Mapping[int, Partition]:
+        """The former partitions of this very topic."""
+        kept = self._topics.get(topic.name)
+        return kept.partitions if kept is not None and kept.may_be(topic) else {}
+
+    def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
+        """Partitions that this term has not known come with restored states: brokers may know newer ones."""
+        some = list(islice(partitions, self._room))
+        if some:
+            self._room -= len(some)
+            self._appeared.setdefault(topic.name, set()).update(some)
+
+    def read_again(self, known: Topic, now: Topic) -> None:
+        """Of the same topic: keeps partitions whose state has become unreadable."""
+        new = now.unreadable.keys() - known.unreadable.keys()
+        if new:
+            self.keep(
+                known, {index: known.partitions[index] for index in new & known.partitions.keys()}, is_reported=True
+            )
+        for index in readable_again(known, now):
+            self.repaired(now, index)
+
+    def repaired(self, topic: Topic, index: int) -> None:
+        """Its state was repaired, perhaps from a backup: whatever its version, only a higher leader epoch
+        makes it newer than a value that is kept."""
+        if index in self.of(topic):
+            self._repaired.setdefault(topic.name, set()).add(index)
+        elif topic.partitions[index].partition_epoch >= 0:
+            self.appeared(topic, [index])
+
+    def is_repaired(self, topic: Topic, index: int) -> bool:
+        return index in self._repaired.get(topic.name, ())
+
+    def is_put_back(self, topic: Topic, index: int) -> bool:
+        return index in self._appeared.get(topic.name, ())
+
+    def id_of(self, name: str) -> UUID | None:
+        kept = self._topics.get(name)
+        return None if kept is None else kept.id
+
+    def has_other(self, topic: Topic) -> bool:
+        """Whether another topic of the same name has vanished. No decision was made that its logs may go."""
+        kept = self._topics.get(topic.name)
+        return kept is not None and kept.id != topic.id
+
+    def of_other(self, topic: Topic, index: int) -> Partition | None:
+        """A partition of the topic that had the name before, with the epochs that brokers know."""
+        kept = self._topics.get(topic.name)
+        return None if kept is None or kept.id == topic.id else kept.partitions.get(index)
+
+    def unreported(self, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
+        """Topics with losses not reported yet, and how many of their partitions are missing in `topics`, the present
+        ones.
+        """
+        for name in self._unreported:
+            now, kept = topics.get(name), self._topics[name]
+            present = now.partitions if now is not None and kept.may_be(now) else {}
+            gone = len(kept.partitions.keys() - present.keys())
+            if gone:
+                yield name, gone
+
+    def decided(self, topics: Mapping[str, Topic]) -> None:
+        """A durable round has decided about all of `topics`, the present ones, but for partitions with an unreadable
+        state."""
+        self._unreported.clear()
+        self._appeared.clear()
+        self._repaired.clear()
+        self._room = MOST_APPEARED
+        for name, kept in list(self._topics.items()):
+            now = topics.get(name)
+            if now is not None and now.id == kept.id:
+                for index in (kept.partitions.keys() & now.partitions.keys()) - now.unreadable.keys():
+                    del kept.partitions[index]
+                    self._count -= 1
+            lacks_id = now is not None and now.id is None and kept.id is not None
+            if not kept.partitions and not lacks_id:
+                del self._topics[name]
+
+    def _give_up(self, name: str) -> None:
+        kept = self._topics.pop(name, None)
+        self._unreported.pop(name, None)
+        if kept is not None:
+            self._count -= len(kept.partitions)
 
 
 class SoftState(msgspec.Struct):
@@ -119,9 +255,9 @@ class Cluster(msgspec.Struct):
     disabled_by_znode: bool = False
     """`/admin/reassign_cancel` exists (`core.restrictions`)."""
     batch: BatchZnode | None = None
-    """`/admin/reassign_partitions` (`core.znode_routes.reassign_partitions`)."""
+    """`/admin/reassign_partitions` (`core.reassignment.reassign_partitions`)."""
     requests: frozenset[str] = frozenset()
-    """Names of the undecided request znodes (`core.znode_routes.reassign_partitions`)."""
+    """Names of the undecided request znodes (`core.reassignment.reassign_partitions`)."""
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, until the controller has carried it out."""
     queue: Queue = msgspec.field(default_factory=Queue)

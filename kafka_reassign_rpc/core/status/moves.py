@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.healing.brake import braked_caps
+from kafka_reassign_rpc.core.healing.failed_brokers import braked_caps
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import Sums
 from kafka_reassign_rpc.core.reassignment.waiting_moves import (

@@ -4,8 +4,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Topic
 
 
 class UnhealthyPartitions(NamedTuple):

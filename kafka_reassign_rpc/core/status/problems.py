@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.healing.brake import paused_who
+from kafka_reassign_rpc.core.healing.failed_brokers import paused_who
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
     GoneBroker,

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing import self_healing_status as healing_status
-from kafka_reassign_rpc.core.healing.brake import paused_who
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
+from kafka_reassign_rpc.core.healing.failed_brokers import paused_who
+from kafka_reassign_rpc.core.healing.repair_targets import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupKey, Sums
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL
 from kafka_reassign_rpc.core.status.documents import (

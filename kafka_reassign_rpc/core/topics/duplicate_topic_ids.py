@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic import Topic, Twin
+from kafka_reassign_rpc.core.state.partition import Topic, Twin
 
 
 def find(topics: Iterable[Topic], holders: Mapping[UUID, str]) -> Generator[None, None, dict[str, Twin]]:

@@ -39,8 +39,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 

@@ -23,8 +23,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 from kafka_reassign_rpc.support.counted import counted

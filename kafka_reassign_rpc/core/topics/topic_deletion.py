@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, TopicDeletionDisabled, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.round.round_view import RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics import missing_replicas
 
 

@@ -19,10 +19,10 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROK
 from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID
 from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, QueuePart
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import whole_number
 

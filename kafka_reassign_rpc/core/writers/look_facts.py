@@ -8,12 +8,11 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.phases.decided_moves import with_unsent
+from kafka_reassign_rpc.core.phases.intent_view import with_unsent
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.broker import KRaftFacts
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
+from kafka_reassign_rpc.core.reassignment.reassign_partitions import BatchWritten
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
     RoundView,
@@ -20,13 +22,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID, REVISIONS, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.reassign_partitions import BatchWritten
 
 EndedLeases = tuple[dict[str, None], dict[int, None]]
 

@@ -1,18 +1,27 @@
-"""Brokers' answers as clients of the front see them: so that requests about moves come here, and go on coming.
+"""Brokers and their answers as clients of the front see them: so that requests about moves come here, and go on coming.
 
 The APIs of the front: those of administrators. Whoever produces, consumes, or takes part in groups and transactions
 goes to the brokers.
 
 Requests about the settings that all servers share look like requests about configs of the controller, for which clients
 take one of our ports: brokers know nothing of these settings.
+
+How clients see the brokers (`front.nodes`), and which broker one means by what it connects to: `Beside` serves tools
+that do their work and end: our node stands beside the brokers and is the controller, to which clients send what
+concerns moves. One that lives on leaves with the first Metadata of a real broker. DescribeCluster stays as it is: tools
+take its nodes for brokers, and clear throttles on each of them.
+
+`EachHere` holds all: each broker is shown at a place of ours, so whatever a client asks, it asks here. The place is a
+port of its own, or a name of its own at the listener's port: a client says in its TLS handshake which name it means.
 """
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.core.kafka_errors import UnsupportedSaslMechanism
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.kraft.front.shown_nodes import Beside, EachHere, Shown
 from kafka_reassign_rpc.protocol.frame_codec import (
     answer_header,
     decode_head,
@@ -32,6 +41,49 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED, ApiKey
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI
 from kafka_reassign_rpc.support.host_port import Address
+
+
+class FrontNodes(StrEnum):
+    BESIDE = "beside"
+    PORTS = "ports"
+    NAMES = "names"
+
+
+class Beside(NamedTuple):
+    """Our node, with an id that no broker has."""
+
+    id: int
+    at: Address
+
+
+class EachHere(NamedTuple):
+    """Brokers without a place of ours stay as they are. The id of the controller is that of a broker."""
+
+    places: Mapping[int, Address]
+
+
+Shown = Beside | EachHere
+
+
+def place_of(nodes: FrontNodes, broker: int, front: Address) -> Address:
+    """Of a broker, at the front that clients reach at `front`. The port may be none that exists."""
+    if nodes is FrontNodes.PORTS:
+        return Address(front.host, front.port + 1 + broker)
+    return Address(f"broker-{broker}.{front.host}", front.port)
+
+
+def shown(nodes: FrontNodes, node_id: int, front: Address, brokers: Iterable[int]) -> Shown:
+    """By the server with this id at `front`."""
+    if nodes is FrontNodes.BESIDE:
+        return Beside(node_id, front)
+    return EachHere({broker: place_of(nodes, broker, front) for broker in brokers})
+
+
+def named_broker(name: str | None, front_host: str) -> int | None:
+    """The broker that a client means by the name in its TLS handshake. None: it means the front as a whole."""
+    found = re.fullmatch(rf"broker-(\d{{1,10}})\.{re.escape(front_host)}", name or "", re.ASCII | re.IGNORECASE)
+    return None if found is None else int(found[1])
+
 
 OURS = frozenset({ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS})
 """Kafka's APIs that the handler answers, beside those of this product (`FIRST_VENDOR_KEY`)."""

@@ -16,7 +16,6 @@ from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS, AclOperation
 from kafka_reassign_rpc.kraft.front.answer_patches import LOGIN, READ_HERE
 from kafka_reassign_rpc.protocol.client_connection import MIN_ANSWER_BYTES
-from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, decode_response, encode_request, peek_request_header
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import (
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from kafka_reassign_rpc.protocol.served_connection import MIN_REQUEST_BYTES
+from kafka_reassign_rpc.protocol.served_connection import MIN_REQUEST_BYTES, FrameBuffer
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.security.authenticator import Admission, End, Step
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE

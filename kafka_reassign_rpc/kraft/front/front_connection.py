@@ -14,9 +14,8 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.acls.acl_binding import ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.kraft.front import answer_patches
-from kafka_reassign_rpc.kraft.front.answer_patches import OURS, READ_HERE, is_about_settings, is_ours, is_served
+from kafka_reassign_rpc.kraft.front.answer_patches import OURS, READ_HERE, Shown, is_about_settings, is_ours, is_served
 from kafka_reassign_rpc.kraft.front.caller_link import CallerLink, LinkLost, RelayedLogin
-from kafka_reassign_rpc.kraft.front.shown_nodes import Shown
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     Reply,
@@ -34,11 +33,10 @@ from kafka_reassign_rpc.security.security_protocols import uses_sasl
 from kafka_reassign_rpc.security.tls.server_object import asked_name
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
-from kafka_reassign_rpc.server.request_answers import RequestAnswers, UnanswerableError, Write
+from kafka_reassign_rpc.server.request_answers import RequestAnswers, RequestThrottle, UnanswerableError, Write
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.request_throttle import RequestThrottle
 from kafka_reassign_rpc.server.server_connection import ServerConnection
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.turns import start
 

@@ -24,10 +24,18 @@ from kafka_reassign_rpc.kraft.state_log.leader_calls import (
 )
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import LONGEST_NAME, Kind
-from kafka_reassign_rpc.kraft.state_log.log_reading import LogReading, LogRecord, Read, Term, TermReading
+from kafka_reassign_rpc.kraft.state_log.log_reading import (
+    BEATS,
+    LEAD_S,
+    LogReading,
+    LogRecord,
+    Read,
+    SilenceDetector,
+    Term,
+    TermReading,
+)
 from kafka_reassign_rpc.kraft.state_log.log_writer import LogWriter
 from kafka_reassign_rpc.kraft.state_log.record_batches import BATCH_BYTES
-from kafka_reassign_rpc.kraft.state_log.silence import BEATS, LEAD_S, SilenceDetector
 from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)

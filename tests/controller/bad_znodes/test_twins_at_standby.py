@@ -6,7 +6,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, topic_json

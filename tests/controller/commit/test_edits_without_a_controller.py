@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from tests.controller.bare_controller import state_json
 from tests.controller.cluster import Cluster, cluster

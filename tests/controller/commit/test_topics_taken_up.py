@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES, is_put_back, put_back
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import Partition, topic_id_text
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import TOPIC_ID, elected_controller, put_topic, register, topic_json

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
-from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
+from kafka_reassign_rpc.core.healing.repair_targets import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, MAX_BROKERS, HealingSettings, HealingThrottle

@@ -5,7 +5,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.replica_answers import LogDirAnswer
-from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
+from kafka_reassign_rpc.core.healing.repair_targets import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing.repair_cost import renewed
+from kafka_reassign_rpc.core.healing.repair_targets import renewed
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL

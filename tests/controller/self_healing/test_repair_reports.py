@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.healing.failed_brokers import RETRY_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
+from kafka_reassign_rpc.core.healing.repair_targets import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import Requester, client

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample, disk_of
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS
-from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
+from kafka_reassign_rpc.core.healing.repair_targets import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir

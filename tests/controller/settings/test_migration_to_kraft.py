@@ -11,7 +11,7 @@ import pytest
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.failover.former_controllers import LastControl
+from kafka_reassign_rpc.core.failover import LastControl
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.status.documents import FailedLogDirs, Healing, StartWindow
 from kafka_reassign_rpc.core.status.own_certificates import ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 from tests.status_page.views import server_of
 from tests.tables import for_each

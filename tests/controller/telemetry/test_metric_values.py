@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import LISTENERS, RATE, SIZE, Cluster, cluster
 from tests.controller.telemetry.test_metrics import Samples, counted, scraped, shown, shows

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROK
 from kafka_reassign_rpc.core.status.documents import Controller as DocumentController
 from kafka_reassign_rpc.core.status.documents import Totals
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import BROKERS, LISTENERS, SIZE, Cluster, cluster

@@ -1,6 +1,6 @@
 """Deletions of large topics leave others their turn."""
 
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics.topic_deletion import possible_strays
 from tests.core.build import TOPIC, TOPIC_ID, not_moving
 from tests.longest_turn import tries

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_authorizer import NO_ENTRIES, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     RESOURCE_TYPES,
     AccessControlEntry,
@@ -15,7 +15,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES
 
 NAMES = ("a", "ab", "abc", "abcd", "b", "ba", "*", "*a", "kafka-cluster", "ä", "aä€", "a-b_c.d", "a😀", "a😀b")
 PRINCIPALS = ("User:alice", "User:bob", "User:*", "Group:alice", "User:", "User:a:b", "User:CN=x,O=y")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_authorizer import MOST_FOUND, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
@@ -16,8 +16,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
     parse_super_users,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import MOST_FOUND
-from kafka_reassign_rpc.core.java_values import java_host
+from kafka_reassign_rpc.core.config_values import java_host
 from tests.core.acls.random_acls import authorizer_of, put, random_case
 from tests.core.acls.reference import Reference
 from tests.tables import for_each

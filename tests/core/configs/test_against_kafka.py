@@ -11,7 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.core.configs.config_definitions import TOPIC_CONFIGS, ConfigValueError, show, topic_default
 from kafka_reassign_rpc.core.configs.config_layers import ASKED, BrokerAnswer, ConfigLayers, LiveBrokers, live_brokers
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.ending_values import topic_trouble
 from tests.core.configs.random_topic_configs import random_broker, random_configs

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.configs.broker_config_rules import connection_overrides
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from kafka_reassign_rpc.core.configs.config_rules import connection_overrides
 from tests.tables import for_each
 
 

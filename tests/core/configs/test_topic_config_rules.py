@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.configs.config_layers import (
     common_layers,
     live_brokers,
 )
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.restarts.ending_values import topic_trouble
 from tests.tables import for_each
 

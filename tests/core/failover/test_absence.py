@@ -2,7 +2,7 @@
 long.
 """
 
-from kafka_reassign_rpc.core.failover.former_controllers import UNREADABLE, LastControl, held_after
+from kafka_reassign_rpc.core.failover import UNREADABLE, LastControl, held_after
 from kafka_reassign_rpc.core.settings.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
 from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from tests.tables import for_each

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.failover.former_controllers import FARTHEST, STEPS, KnownEpochs, highest_epoch
+from kafka_reassign_rpc.core.failover import FARTHEST, STEPS, KnownEpochs, highest_epoch
 from tests.core.build import cluster, not_moving
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.healing import brake
+from kafka_reassign_rpc.core.healing import failed_brokers
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings
@@ -39,7 +39,7 @@ REPAIR = WaitingMove(MoveTerms((1, 3), HEAL, "heal brokers 2, 9"), unapproved=NO
 def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_a_user_wants_does_not(
     settings: HealingSettings, by: Requester, adopted: WaitingMove | None, since: int | None
 ) -> None:
-    assert brake.needed_since(settings, by, adopted, NOW) == since
+    assert failed_brokers.needed_since(settings, by, adopted, NOW) == since
 
 
 @for_each(
@@ -58,7 +58,7 @@ def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_a_user_
 def test_dh_8_an_approval_takes_the_repairs_of_the_named_brokers(
     move: WaitingMove, brokers: set[int] | None, awaits: bool
 ) -> None:
-    assert brake.awaits(move, brokers) is awaits
+    assert failed_brokers.awaits(move, brokers) is awaits
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,20 @@
 
 from typing import Any
 
-from kafka_reassign_rpc.core.healing.fates import ENABLE, NOTHING_LEFT, Left, UnrepairedPartition, with_fates
-from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
+from kafka_reassign_rpc.core.healing.repair_targets import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
+    ENABLE,
+    NOTHING_LEFT,
     BrokerRepair,
     FailedBroker,
     GoneBroker,
     HealingStatus,
+    Left,
     LogDirFailure,
     Lost,
+    UnrepairedPartition,
     what_and_fate,
+    with_fates,
 )
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.tables import for_each

@@ -1,7 +1,7 @@
 """How fast repairs may copy, and when a rate is computed again."""
 
 from kafka_reassign_rpc.core.config_values import DEFAULT
-from kafka_reassign_rpc.core.healing.repair_cost import explained, rates_of, renewed
+from kafka_reassign_rpc.core.healing.repair_targets import explained, rates_of, renewed
 from kafka_reassign_rpc.core.settings.healing_settings import ASSUMED_THROUGHPUT, HealingThrottle
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from tests.core.build import cluster, not_moving

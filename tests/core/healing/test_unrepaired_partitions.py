@@ -1,6 +1,6 @@
 """What is reported of partitions that repairs leave as they are: few lines, however many there are."""
 
-from kafka_reassign_rpc.core.healing.fates import REASONS, UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing.self_healing_status import REASONS, UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 

@@ -3,8 +3,7 @@
 from kafka_reassign_rpc.core.leadership.elections import LeaderImbalance
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 HERE = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
-from kafka_reassign_rpc.core.phases.decided_moves import MOST_REPLACED, adopted, as_seen, decided
+from kafka_reassign_rpc.core.phases.intent_view import MOST_REPLACED, adopted, as_seen, decided
 from kafka_reassign_rpc.core.phases.phases import LOOKS, Act, Outcome, Step, first_act, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.phases.decided_moves import as_seen, decided
+from kafka_reassign_rpc.core.phases.intent_view import as_seen, decided
 from kafka_reassign_rpc.core.phases.kraft_refusals import Cordons, no_restore
 from kafka_reassign_rpc.core.phases.phases import Act, Outcome, Step, after_done, after_refusal, first_act, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition, Sighting, former_moves, sighting

@@ -6,7 +6,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
-from kafka_reassign_rpc.core.healing.brake import braked_caps
+from kafka_reassign_rpc.core.healing.failed_brokers import braked_caps
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.in_flight_caps import (
     MovesInFlight,

@@ -6,9 +6,8 @@ taken for full at the beginning.
 
 import pytest
 
-from kafka_reassign_rpc.core.quotas.client_quotas import IP
+from kafka_reassign_rpc.core.quotas.client_quotas import IP, QuotaTable
 from kafka_reassign_rpc.core.quotas.connection_quotas import MOST_RATES, RATE, UNLIMITED, ConnectionQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 WINDOWS = QuotaWindows()

@@ -5,9 +5,8 @@ from contextlib import suppress
 import pytest
 
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, QuotaTable, entities
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable, entities
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 ORDER: list[QuotaEntity] = [

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, QuotaTable
 from kafka_reassign_rpc.core.quotas.connection_quotas import MOST_RATES, PERCENTAGE, RequestQuotas
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaUsage, QuotaWindows, WindowedRate
 
 WINDOWS = QuotaWindows()

@@ -3,8 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.leadership.broker_changes import adapt
-from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
+from kafka_reassign_rpc.core.leadership.broker_changes import adapt, confirm_stopped
 from kafka_reassign_rpc.core.reassignment_algebra import completed, is_complete
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.partition import NO_LEADER

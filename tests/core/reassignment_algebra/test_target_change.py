@@ -12,9 +12,9 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
     reassign,
     retained,
 )
-from kafka_reassign_rpc.core.round.stored_partition import LoadedAssignment, durable_assignment, partition_of
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment, durable_assignment, partition_of
 from tests.core.build import TOPIC, cluster, decided, made, moving, not_moving, sets, view
 from tests.tables import for_each
 

@@ -5,8 +5,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from tests.core.build import not_moving
 from tests.tables import for_each
 

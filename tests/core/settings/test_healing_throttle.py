@@ -2,11 +2,11 @@
 
 import pytest
 
+from kafka_reassign_rpc.api.config_entries import DEFINITIONS
 from kafka_reassign_rpc.cli.value_parsers import of_kind
 from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, parse
-from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
-from kafka_reassign_rpc.core.healing.repair_cost import explained
+from kafka_reassign_rpc.core.healing.repair_targets import explained
 from kafka_reassign_rpc.core.settings.healing_settings import ASSUMED_THROUGHPUT, THROTTLE, HealingThrottle
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.settings.odd_values import consequence
-from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, consequence
 
 MOVES = "partition.reassignments.max.per"
 WINDOW = "mon-fri 22:00-06:00 Europe/Berlin"

@@ -5,12 +5,11 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.failover.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
-from kafka_reassign_rpc.core.state import former_partitions
-from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
-from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state import cluster
+from kafka_reassign_rpc.core.state.cluster import FormerPartitions
+from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from tests.core.build import TOPIC, made, not_moving, view
 
@@ -22,7 +21,7 @@ def topic(name: str, *partitions: Partition, id_: int = 1) -> Topic:
 def test_hm_2_of_some_partitions_that_appear_in_a_round_the_epochs_rise_by_much_and_each_round_begins_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(former_partitions, "MOST_APPEARED", 3)
+    monkeypatch.setattr(cluster, "MOST_APPEARED", 3)
     former = FormerPartitions()
     one, two = topic("one"), topic("two")
 
@@ -117,7 +116,7 @@ def test_hm_2_a_topic_restored_without_an_id_is_the_same_and_one_with_another_id
 def test_hm_2_beyond_a_number_of_partitions_the_topics_that_vanished_first_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(former_partitions, "MOST", 5)
+    monkeypatch.setattr(cluster, "MOST_FORMER", 5)
     former = FormerPartitions()
     topics = [topic(name, *[not_moving(1, 2)] * 2) for name in "abcd"]
     for one in topics:

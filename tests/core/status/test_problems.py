@@ -5,13 +5,15 @@ from typing import Any
 from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, stock_cluster
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing.fates import NOTHING_LEFT, Left, with_fates
 from kafka_reassign_rpc.core.healing.self_healing_status import (
+    NOTHING_LEFT,
     BrokerRepair,
     FailedBroker,
     GoneBroker,
     HealingStatus,
+    Left,
     LogDirFailure,
+    with_fates,
 )
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs, LostQuorum
 from kafka_reassign_rpc.core.state.partition import MoveTerms

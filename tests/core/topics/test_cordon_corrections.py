@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.duties.cordon_watch import new_on_cordoned
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing

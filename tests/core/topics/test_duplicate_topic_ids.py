@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound, UnreadableGone
 from tests.core.build import TOPIC, TOPIC_ID, cluster, learn, not_moving

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.failover.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

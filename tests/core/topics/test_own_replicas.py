@@ -5,8 +5,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition, Topic
 from kafka_reassign_rpc.core.topics.missing_replicas import held_by_brokers, refusal
 from tests.core.build import cluster, not_moving
 

@@ -4,13 +4,11 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round.stored_partition import LoadedState
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveTerms
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Topic
 from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, CancelAll, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_deletion import DeletionMark
 from kafka_reassign_rpc.core.writers.facts import (
@@ -30,6 +28,7 @@ from kafka_reassign_rpc.core.writers.facts import (
     SizesReported,
 )
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
+from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
 from tests.core.frozen import picture
 from tests.tables import for_each

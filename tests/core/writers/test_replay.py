@@ -13,21 +13,20 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.round.stored_partition import (
-    LoadedAssignment,
-    LoadedState,
-    durable_assignment,
-    partition_of,
-)
 from kafka_reassign_rpc.core.state.broker import FailedLogDirs
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID
+from kafka_reassign_rpc.core.state.partition import LAST_ZXID, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay, topic_writes
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges
+from kafka_reassign_rpc.core.writers.topic_writes import (
+    LoadedAssignment,
+    LoadedState,
+    durable_assignment,
+    partition_of,
+)
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, moving, not_moving
 
 NOTHING = Durable({}, {}, {}, {})

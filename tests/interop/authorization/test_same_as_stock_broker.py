@@ -42,6 +42,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.core.acls.acl_authorizer import Entries
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,
@@ -50,7 +51,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.acls.acl_cache import Entries
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.kraft.front.shown_nodes import Beside, EachHere, FrontNodes, named_broker, shown
+from kafka_reassign_rpc.kraft.front.answer_patches import Beside, EachHere, FrontNodes, named_broker, shown
 from kafka_reassign_rpc.support.host_port import Address
 from tests.tables import for_each
 

@@ -9,8 +9,7 @@ import pytest
 from kafka_reassign_rpc.client import polling_pace
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.upstream import Outcome, Told, Upstream, Wanted
-from kafka_reassign_rpc.kraft.upstream.upstream import PARTITIONS_A_REQUEST
+from kafka_reassign_rpc.kraft.upstream import PARTITIONS_A_REQUEST, Outcome, Told, Upstream, Wanted
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 from tests.python_client.scripted_nodes import ALTER, LIST, ScriptedCluster, ScriptedNode, addresses, listening
 

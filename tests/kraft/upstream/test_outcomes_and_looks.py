@@ -10,11 +10,10 @@ from kafka_reassign_rpc.client.client_errors import NotSent, Unauthenticated, Un
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.state.topic import topic_id_text
+from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.kraft.cluster_seen import Absences, Absent, Known
 from kafka_reassign_rpc.kraft.ports import LookFailed
-from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, Upstream, Wanted, outcome_of
-from kafka_reassign_rpc.kraft.upstream.upstream import without_leader
+from kafka_reassign_rpc.kraft.upstream import NOT_ASKED, Seen, Told, Upstream, Wanted, outcome_of, without_leader
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 from kafka_reassign_rpc.support.slices import finished
 from tests.tables import for_each

@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
+from kafka_reassign_rpc.core.reassignment.reassign_partitions import RequestOutcome
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import BatchEntry
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.reassign_partitions import RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view, write
 from tests.tables import for_each
 

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.settings import reassignment_settings
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
@@ -17,7 +18,6 @@ from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, BatchZnode, 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodes, AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view, write
 
 NAME = TopicPartition(TOPIC, 0)
