@@ -24,8 +24,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
 from kafka_reassign_rpc.client.polling_pace import Traffic, counted
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
-from kafka_reassign_rpc.watch.served_http import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ClusterWatch, ServedWatch
 from tests.stock.kraft import VERSION, KRaftNode
 from tests.waiting import eventually
 

@@ -16,9 +16,9 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
-from kafka_reassign_rpc.preflight import departure_findings, findings, own_file_findings
-from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
-from kafka_reassign_rpc.preflight.check import check, check_for_kraft
+from kafka_reassign_rpc.preflight import departure_findings, findings
+from kafka_reassign_rpc.preflight.authorizer_findings import BrokerLogins, gather
+from kafka_reassign_rpc.preflight.check import check, check_for_kraft, of_secret_files
 from kafka_reassign_rpc.preflight.departure_findings import check_departure
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         question = findings.TO_CONTROL
         found = [
-            *own_file_findings.of_secret_files(secret_files(values)),
+            *of_secret_files(secret_files(values)),
             *asyncio.run(check(config, seconds, _broker_logins(values))),
         ]
     return _shown(arguments, found, question, more)

@@ -21,8 +21,7 @@ from kafka_reassign_rpc.kraft.front import FrontNodes, FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess
 from kafka_reassign_rpc.kraft.term_duties import Asked
 from kafka_reassign_rpc.security.login.sasl_login import client_security
-from kafka_reassign_rpc.security.properties import BadSetting
-from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
+from kafka_reassign_rpc.security.properties import BadSetting, uses_sasl, uses_tls
 from kafka_reassign_rpc.server.listener import Listener, tls_context
 from kafka_reassign_rpc.support.host_port import Address, is_host_name, is_loopback
 

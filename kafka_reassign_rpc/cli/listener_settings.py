@@ -11,9 +11,15 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.login.sasl_login import DEFAULT_MECHANISM
-from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
+from kafka_reassign_rpc.security.properties import (
+    PROTOCOL_MAP,
+    BadSetting,
+    prefix_of,
+    protocols_of_listeners,
+    uses_sasl,
+    uses_tls,
+)
 from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, SaslConfig
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
     whole,
     words,
 )
-from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, Password
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, PROTOCOL_MAP, Password
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
 from kafka_reassign_rpc.security.sasl.sasl_config import (
     JWKS_BACKOFF_MS,
@@ -28,7 +28,6 @@ from kafka_reassign_rpc.security.sasl.sasl_config import (
     MAX_REAUTH_MS,
     MAX_RECEIVE_SIZE,
 )
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.security.tls.context_parts import VERSIONS
 
 _sasl = partial(kafka_setting, of_listeners=True)

@@ -58,8 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch  # it takes a while to import
-    from kafka_reassign_rpc.watch.served_http import ServedWatch
+    from kafka_reassign_rpc.watch.served_http import (
+        ClusterWatch,  # it takes a while to import
+        ServedWatch,
+    )
 
     values = {**read_settings(arguments, SETTINGS_OF_WATCH), "listeners": (), "advertised.listeners": None}
     set_up_logging(values["log.level"], values["log.format"])

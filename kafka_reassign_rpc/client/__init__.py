@@ -29,9 +29,9 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
     broker_questions                   what only one broker knows, asked while a loop of looks goes on
     request_routing                    which node gets a request, in which version, when it is repeated; what is said
                                        when no given address answers
-    slow_calls                         what is said of a call that goes on trying, and when (WORD_S)
     node_questions                     who is there, who controls, which versions a node serves; where there is no
-                                       answer: whether a node is to blame, or no controller is active
+                                       answer: whether a node is to blame, or no controller is active; what is said of
+                                       a call that goes on trying, and when (WORD_S)
     client_settings                    the configs of a client, with their defaults, such as how long nodes are known;
                                        the properties of Java clients
     node_connections                   a connection to each node; when another is asked instead (SLOW_S, SILENT_S)

@@ -12,9 +12,16 @@ import msgspec
 
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.login.sasl_login import GSSAPI, MECHANISMS, OAUTHBEARER, SaslLogin, client_security
-from kafka_reassign_rpc.security.properties import OF_CLIENTS, BadSetting, meant_by, parse_properties
+from kafka_reassign_rpc.security.properties import (
+    OF_CLIENTS,
+    BadSetting,
+    meant_by,
+    parse_properties,
+    protocol_named,
+    uses_sasl,
+    uses_tls,
+)
 from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
-from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.host_port import Address, BadAddress, host_ports
 from kafka_reassign_rpc.support.secrecy import told, told_name, told_names, told_path

@@ -23,8 +23,7 @@ from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import forget_others
-from kafka_reassign_rpc.transport.login import connect
-from kafka_reassign_rpc.transport.rpc_client import MaySend, Muted, RpcClient, SendingForbidden
+from kafka_reassign_rpc.transport.rpc_client import MaySend, Muted, RpcClient, SendingForbidden, connect
 
 MAX_REASON = 300
 SLOW_S = 2.0

@@ -1,7 +1,13 @@
-"""What every node is asked: who is there, who controls, which versions it serves; and why there was no answer."""
+"""What every node is asked: who is there, who controls, which versions it serves; why there was no answer; and what a
+user reads of a call that goes on trying.
+"""
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import (
@@ -166,3 +172,53 @@ async def _asked_apart(nodes: NodeConnections, node: int) -> Found:
         return False
     finally:
         connection.close()
+
+
+WORD_S = 3.0
+"""After this time a call says that it waits."""
+
+
+@dataclass
+class _Call:
+    """`why`: its last failure."""
+
+    why: str = "nothing has failed so far."
+
+
+_present: ContextVar[_Call | None] = ContextVar("present", default=None)
+"""The call that this task is a part of."""
+
+
+class SlowCalls:
+    """For what a call waits, and until when. `say` gets the text, once in a call, in the event loop's thread; None:
+    nobody wants it.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] | None = None
+
+    @contextmanager
+    def told(self, deadline: float) -> Iterator[None]:
+        """`deadline`: of the call, by the clock of the event loop. A part of another call says nothing."""
+        if _present.get() is not None:
+            yield
+            return
+        token = _present.set(call := _Call())
+        timer = asyncio.get_running_loop().call_later(WORD_S, self._tell, call, deadline)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            _present.reset(token)
+
+    @staticmethod
+    def failed(why: str) -> None:
+        """The present call goes on trying."""
+        if (call := _present.get()) is not None:
+            call.why = why
+
+    def _tell(self, call: _Call, deadline: float) -> None:
+        left = deadline - asyncio.get_running_loop().time()
+        if self.say is not None and left > 0:
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+            self.say(f"No answer yet, trying on until {until}: {call.why}")

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.client.node_questions import (
     CONTROLLERS,
     NO_CONTROLLER,
     NOT_CONTROLLER,
+    SlowCalls,
     brokers_and_controller,
     controllers,
     decoded_answer,
@@ -29,7 +30,6 @@ from kafka_reassign_rpc.client.node_questions import (
     require_controller,
     version_at,
 )
-from kafka_reassign_rpc.client.slow_calls import SlowCalls
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import ApiMessage, RequestFor

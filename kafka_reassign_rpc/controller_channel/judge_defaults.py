@@ -10,7 +10,7 @@ from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
 from kafka_reassign_rpc.core.restarts.ending_values import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
-from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, broker_configs
+from kafka_reassign_rpc.transport.broker_answers import ConfigEntry, broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 _BROKER, _SET, _DELETE = 4, 0, 1

@@ -57,8 +57,7 @@ from kafka_reassign_rpc.protocol.versions import Versions
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace, rest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore, QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_log_dir_event
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

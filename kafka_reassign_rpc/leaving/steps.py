@@ -17,8 +17,7 @@ from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
 from kafka_reassign_rpc.leaving.facts import Facts
-from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS
-from kafka_reassign_rpc.preflight.findings import every, partition_names, some
+from kafka_reassign_rpc.preflight.findings import MOVE_REPLICAS, every, partition_names, some
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command

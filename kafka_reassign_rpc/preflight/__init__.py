@@ -1,24 +1,20 @@
 """Looks at a cluster before a server takes part in it, and at what a controller is doing. Changes nothing.
 
-check            asks ZooKeeper and the brokers, each within a time limit
+check            asks ZooKeeper and the brokers, each within a time limit; who may read the server's secrets, and who
+                 would take its certificates
 read_state       what ZooKeeper holds
 ask_brokers      what each broker answers; how many are asked at once (AT_ONCE)
-unique_findings  what follows where names and numbers are not unique that Kafka takes for that (pure)
-duplicate_topic_id_findings
-                 what brokers say of topics that have one id, and what follows
+unique_findings  what follows where names, numbers and ids are not unique that Kafka takes for that; what brokers say of
+                 topics that have one id
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, authorizer_findings
-                 what follows from that (pure)
-restart_findings  what brokers read when they start, and what of it ends them, or stops a migration; dynamic
-                 configs that brokers cannot live with
-own_file_findings
-                 who may read the server's secrets, and who would take its certificates
-broker_principals
-                 the principals with which brokers come to their controller
-cures            the commands that cure what is found, as they can be run (pure)
-findings         OK, WARNING or UNSAFE, as text and JSON
-own_znodes       the znodes of this product that exist, and what of others is below them
-migration_state  what only a migration to KRaft reads
+                 what follows from that (pure); the principals with which brokers come to their controller
+restart_findings what brokers read when they start, and what of it ends them, or stops a migration; dynamic configs
+                 that brokers cannot live with
+findings         OK, WARNING or UNSAFE, as text and JSON; the commands that cure what is found, as they can be run
+                 (pure)
+own_znodes       the znodes of this product that exist, and what of others is below them; what only a migration to KRaft
+                 reads
 kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings,
                  topics, configs and ACLs (pure)
 kraft_broker_findings

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.configs.config_rules import applied
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, StopReplicaRequest
-from kafka_reassign_rpc.transport.broker_configs import ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.broker_answers import ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
 

@@ -1,21 +1,22 @@
-"""The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
+"""The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, looks at the server's own files,
+and changes nothing.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from kafka_reassign_rpc.controller.lifecycle.own_tls import certificates
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.status.own_certificates import CURE, ENDS_SOON_DAYS, OwnCertificates
 from kafka_reassign_rpc.preflight import (
     ask_brokers,
     authorizer_findings,
     broker_findings,
-    duplicate_topic_id_findings,
     kraft_findings,
-    migration_state,
-    own_file_findings,
+    own_znodes,
     read_state,
     restart_findings,
     under_kraft_findings,
@@ -24,10 +25,11 @@ from kafka_reassign_rpc.preflight import (
     znode_rights,
 )
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
-from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe, warning
+from kafka_reassign_rpc.preflight.authorizer_findings import BrokerLogins
+from kafka_reassign_rpc.preflight.findings import Cures, Finding, every, filled, fine, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import FoundState
+from kafka_reassign_rpc.security.secret_files import SecretFile, readable
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -106,7 +108,7 @@ async def _check_for_kraft(
 ) -> None:
     async with reading(zk, seconds):
         state = await read_state.read(zk)
-        more = await migration_state.read(zk, state)
+        more = await own_znodes.read_migration_state(zk, state)
         restarts = await restart_findings.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
@@ -162,7 +164,7 @@ async def _check(
         refuses=config.refuses_by_policy,
     )
     own = await asyncio.to_thread(certificates, config, config.advertised or config.listeners)
-    found += own_file_findings.of_certificates(own, now_ms() / 1000)
+    found += of_certificates(own, now_ms() / 1000)
     found += restart_findings.of_brokers(state.cluster.broker_configs, answers, warning)
     found += restart_findings.of_topics(state.cluster.topic_configs, answers, warning)
     found += restart_findings.findings(state, restarts, cures, restart_findings.OF_CHECK, warning)
@@ -180,12 +182,10 @@ async def _uniqueness(
 ) -> list[Finding]:
     """Asks brokers only where topics have one id."""
     async with asyncio.timeout(2 * seconds):
-        twins = await duplicate_topic_id_findings.look(
-            zk, state.cluster, config.links, f"check-{config.server_id}", seconds
-        )
+        twins = await unique_findings.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
         names = await read_state.read_unique_names(zk)
     return [
-        *duplicate_topic_id_findings.findings(state.cluster, twins, cures),
+        *unique_findings.topic_id_findings(state.cluster, twins, cures),
         *unique_findings.findings(state.cluster, names, cures),
     ]
 
@@ -228,3 +228,34 @@ async def _readable_children(zk: ZooKeeper, path: str) -> list[str]:
         return await read_state.children(zk, path)
     except NoAuth:
         return []
+
+
+SECRET_FILES, CERTIFICATES = "secret-files", "certificates"
+
+
+def of_secret_files(files: Iterable[SecretFile]) -> Iterator[Finding]:
+    """Says nothing where the settings name no file with a secret. Looks at the files."""
+    all_files = list(files)
+    found = readable(all_files)
+    for one in found:
+        yield warning(SECRET_FILES, one.problem, one.advice)
+    if all_files and not found:
+        count = len({file.path for file in all_files})
+        yield fine(SECRET_FILES, f"no other user may read {counted(count, 'file')} with secrets that the settings name")
+
+
+def of_certificates(found: OwnCertificates, now_s: float) -> Iterator[Finding]:
+    """Whether brokers and clients would take them, and how long. Says nothing where no listener has TLS."""
+    for one in found.handshakes:
+        if one.fails:
+            yield unsafe(CERTIFICATES, str(one), CURE)
+        elif one.why:
+            yield warning(CERTIFICATES, f"{one}, unless they trust another CA", CURE)
+    for (use, part), days in sorted(found.days_left(now_s).items()):
+        if days < ENDS_SOON_DAYS:
+            which = "the certificate" if part == "own" else "a CA certificate above it"
+            text = f"{use}: {which} {f'ends in {days:.0f} days' if days >= 0 else f'ended {-days:.0f} days ago'}"
+            yield warning(CERTIFICATES, text, "renew it: the server takes a new file up within seconds")
+    if found.handshakes and not any(one.why for one in found.handshakes):
+        names = every(one.listener for one in found.handshakes)
+        yield fine(CERTIFICATES, f"a TLS handshake with itself succeeds at each listener with TLS: {names}")

@@ -11,8 +11,18 @@ from kafka_reassign_rpc.core.configs.config_layers import NEW_IN_3_9
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, PROTOCOL_VERSION
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import by_value, release, with_value
-from kafka_reassign_rpc.preflight.cures import Commands, with_line, without_lines
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, some_brokers, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import (
+    Commands,
+    Finding,
+    every,
+    fine,
+    some,
+    some_brokers,
+    unsafe,
+    warning,
+    with_line,
+    without_lines,
+)
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE
 

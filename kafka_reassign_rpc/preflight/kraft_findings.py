@@ -20,9 +20,19 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import names_in
 from kafka_reassign_rpc.preflight import kraft_broker_findings, own_znodes, restart_findings, under_kraft_findings
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.cures import LEAVE, MOVE_REPLICAS, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
-from kafka_reassign_rpc.preflight.migration_state import MigrationState
+from kafka_reassign_rpc.preflight.findings import (
+    LEAVE,
+    MOVE_REPLICAS,
+    Cures,
+    Finding,
+    every,
+    fine,
+    partition_names,
+    some,
+    unsafe,
+    warning,
+)
+from kafka_reassign_rpc.preflight.own_znodes import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.preflight.restart_findings import RestartState
 from kafka_reassign_rpc.preflight.under_kraft_findings import NO_THROTTLE, standing_throttles

@@ -1,13 +1,20 @@
-"""The znodes of this product in ZooKeeper, and those of others below them.
+"""The znodes of this product in ZooKeeper, and those of others below them; and what else there only a migration to
+KRaft concerns: who may write which znodes.
 
 The path shows what is ours: a name below our roots that no server gives is not ours.
 `/admin/reassign_partitions` is Kafka's, a stock controller carries it out.
 """
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.preflight import znode_rights
+from kafka_reassign_rpc.preflight.read_state import FoundState
+from kafka_reassign_rpc.zookeeper import acl_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 _ID = r"/(?:0|[1-9][0-9]*)"
@@ -72,3 +79,57 @@ async def read(zk: ZooKeeper) -> OwnZnodes:
             elif znode is not None:
                 found.others.append(path)
     return found
+
+
+_WRITE = znode_rights.WRITE
+_CHILDREN = znode_rights.CREATE | znode_rights.DELETE
+_WRITTEN: Mapping[str, int] = {
+    "/": _CHILDREN,  # /controller, /migration
+    znode_paths.MIGRATION: _WRITE,
+    znode_paths.CONTROLLER_EPOCH: _WRITE,
+    znode_paths.TOPICS: _CHILDREN,
+    znode_paths.PRODUCER_ID_BLOCK: _WRITE,
+    znode_paths.CONFIG_CHANGES: znode_rights.CREATE,
+    **dict.fromkeys(map(znode_paths.config_type, znode_paths.CONFIG_TYPES), _CHILDREN),
+    znode_paths.DELEGATION_TOKENS: _CHILDREN,
+    **dict.fromkeys(acl_znodes.paths(), _CHILDREN),
+}
+"""Rights that migrating controllers need on znodes that there may be (KafkaZkClient's calls of ZkMigrationClient)."""
+
+
+class MigrationState(NamedTuple):
+    """owners   who may write a znode, by its path; None: anybody; empty: no one, or not even its ACL may be read"""
+
+    own: OwnZnodes
+    owners: Mapping[str, frozenset[str] | None]
+
+    @property
+    def kept_throttles(self) -> list[str]:
+        """Entities of configs, such as `brokers/1`, that leases have changed and not yet restored."""
+        memories = [one.path.removeprefix(f"{znode_paths.THROTTLES}/") for one in self.own.below(znode_paths.THROTTLES)]
+        return sorted(entity for entity in memories if entity.count("/") == 1)
+
+
+async def read_migration_state(zk: ZooKeeper, state: FoundState) -> MigrationState:
+    """Raises ZkError."""
+    return MigrationState(own=await read(zk), owners=await _owners(zk, state))
+
+
+async def _owners(zk: ZooKeeper, state: FoundState) -> dict[str, frozenset[str] | None]:
+    needed = dict(_WRITTEN)
+    for topic in islice(state.cluster.topics.values(), znode_rights.TOPICS):
+        needed |= dict.fromkeys((znode_paths.topic(topic.name), znode_paths.config_topic(topic.name)), _WRITE)
+        needed |= {znode_paths.partition_state(topic.name, index): _WRITE for index in sorted(topic.partitions)[:1]}
+    found = await znode_rights.read_acls(zk, list(needed))
+    return {path: writers(entries, needed[path]) for path, entries in found.items() if entries is not None}
+
+
+def writers(entries: Sequence[AclEntry], needed: int) -> frozenset[str] | None:
+    """None: anybody has all these rights. Pure."""
+    rights: Counter[tuple[str, str]] = Counter()
+    for one in entries:
+        rights[one.scheme, one.id] |= one.permissions
+    anybodys = rights["world", "anyone"]
+    if not needed & ~anybodys:
+        return None
+    return frozenset(f"{scheme}:{name}" for (scheme, name), found in rights.items() if not needed & ~(found | anybodys))

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, flag
+import msgspec
+
+from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, flag, integer, trim
 from kafka_reassign_rpc.core.configs.config_definitions import ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs, tiered_storage
 from kafka_reassign_rpc.core.configs.config_rules import NOT_APPLIED, REMOTE_STORAGE, applied
@@ -21,26 +23,164 @@ from kafka_reassign_rpc.core.restarts.ending_values import (
     SCRAM,
     USERS,
     BrokerTrouble,
+    ClientTrouble,
     TopicTrouble,
     later_trouble,
+    name_trouble,
     topic_trouble,
+    value_troubles,
 )
 from kafka_reassign_rpc.core.restarts.table import UNJUDGED_AT_START, Ending, Victim
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.cures import Command, Commands, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, some_brokers, warning
+from kafka_reassign_rpc.preflight.findings import (
+    Command,
+    Commands,
+    Cures,
+    Finding,
+    every,
+    fine,
+    some,
+    some_brokers,
+    warning,
+)
 from kafka_reassign_rpc.preflight.read_state import FoundState, children
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.zookeeper import restart_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
-from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER
-from kafka_reassign_rpc.zookeeper.restart_znodes import ZnodeTrouble
+from kafka_reassign_rpc.zookeeper.config_znodes import READ_TOGETHER
 from kafka_reassign_rpc.zookeeper.znode_contents import decode_token_end, encode_config
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+_any = msgspec.json.Decoder()
+_INT32, _INT64 = 1 << 31, 1 << 63
+_PREFIXES: Mapping[str, int] = {
+    znode_paths.CONFIG_CHANGES: len("config_change_"),
+    znode_paths.ACL_CHANGES: len("acl_changes_"),
+    znode_paths.EXTENDED_ACL_CHANGES: len("acl_changes_"),
+}
+"""How many characters a broker skips before the number in a name, without looking at them."""
+
+
+class ZnodeTrouble(NamedTuple):
+    """`stays`: the configs that may stay, None: the znode as a whole is wrong."""
+
+    ending: Ending
+    path: str
+    why: str
+    stays: Mapping[str, str] | None = None
+
+
+def config_troubles(path: str, data: bytes) -> Iterator[ZnodeTrouble]:
+    """Of a znode under `/config`. Configs of brokers are judged elsewhere: that needs the brokers' answers."""
+    kind, *rest = path.removeprefix(f"{znode_paths.CONFIG}/").split("/")
+    named = _name_trouble(kind, rest)
+    if named is not None:
+        yield ZnodeTrouble(named.ending, path, named.why)
+        return
+    try:
+        configs = _configs(data, path)
+    except BadZnode as error:
+        yield ZnodeTrouble(table.CONFIG_JSON, path, error.reason, None if kind in (TOPICS, BROKERS) else {})
+        return
+    odd = sorted(name for name, value in configs.items() if not isinstance(value, str))
+    texts = {name: value for name, value in configs.items() if isinstance(value, str)}
+    if odd:
+        yield ZnodeTrouble(table.CONFIG_TEXTS, path, f"{', '.join(odd)}: no text", texts)
+    if kind == TOPICS and (topic := topic_trouble(texts, None)) is not None:
+        yield ZnodeTrouble(topic.ending, path, topic.why)
+    if kind in (TOPICS, BROKERS):
+        return
+    found = list(value_troubles([kind, *rest], texts))
+    stays = {name: value for name, value in texts.items() if name not in {one.config for one in found}}
+    yield from (ZnodeTrouble(one.ending, path, one.why, stays) for one in found)
+
+
+def _name_trouble(kind: str, rest: list[str]) -> ClientTrouble | None:
+    if kind == TOPICS:
+        return None
+    if kind == BROKERS:
+        is_id = rest[0] == DEFAULT or integer(trim(rest[0]), _INT32) is not None
+        return None if is_id else ClientTrouble(table.BROKER_NAMES, "it is no broker id")
+    found = (name_trouble(USERS if place else kind, name) for place, name in enumerate(rest[::2]))
+    return next((one for one in found if one is not None), None)
+
+
+def _configs(data: bytes, path: str) -> Mapping[str, object]:
+    """As ConfigEntityZNode.decode takes them: any version, and no configs where there are none. Raises BadZnode where
+    brokers find no configs in the content.
+    """
+    if not data:
+        return {}
+    found = decode_json(_any, data, path)
+    configs = found.get("config") if isinstance(found, dict) else None
+    if not isinstance(configs, dict):
+        raise BadZnode(path, "no object with configs")
+    return configs
+
+
+def change_trouble(parent: str, name: str) -> ZnodeTrouble | None:
+    """ZkNodeChangeNotificationListener.changeNumber."""
+    if integer(name[_PREFIXES[parent] :], _INT64) is not None:
+        return None
+    return ZnodeTrouble(table.CHANGES, f"{parent}/{name}", "it has no number")
+
+
+CHANGE_FOLDERS = tuple(_PREFIXES)
+
+
+def cluster_id_trouble(data: bytes | None) -> ZnodeTrouble | None:
+    """`data`: None where there is no such znode in a cluster that has been in use."""
+    path = znode_paths.CLUSTER_ID
+    if data is None:
+        return ZnodeTrouble(table.CLUSTER_ID, path, "it is gone")
+    try:
+        found = decode_json(_any, data, path)
+    except BadZnode as error:
+        return ZnodeTrouble(table.CLUSTER_ID, path, error.reason)
+    if isinstance(found, dict) and isinstance(found.get("id"), str):
+        return None
+    return ZnodeTrouble(table.CLUSTER_ID, path, "it has no id")
+
+
+def feature_trouble(data: bytes) -> ZnodeTrouble | None:
+    """FeatureZNode.decode."""
+    path = znode_paths.FEATURE
+    try:
+        found = decode_json(_features, data, path)
+    except BadZnode as error:
+        return ZnodeTrouble(table.FEATURES, path, error.reason)
+    wrong = [name for name, levels in found.features.items() if not _is_level(levels, found.version)]
+    if found.version not in (1, 2) or found.status not in (0, 1) or wrong:
+        return ZnodeTrouble(table.FEATURES, path, f"version {found.version}, status {found.status}")
+    if found.status and found.features:
+        return ZnodeTrouble(table.FEATURE_LEVELS, path, ", ".join(sorted(found.features)))
+    return None
+
+
+class _Features(msgspec.Struct):
+    version: int
+    status: int
+    features: dict[str, dict[str, int]]
+
+
+_features = msgspec.json.Decoder(_Features)
+
+
+def _is_level(levels: Mapping[str, int], version: int) -> bool:
+    lowest, highest = levels.get("min_version_level", 1 if version > 1 else 0), levels.get("max_version_level", 0)
+    return 1 <= lowest <= highest
+
+
+def producer_ids_trouble(data: bytes | None) -> ZnodeTrouble | None:
+    try:
+        znode_contents.decode_producer_id_block(data)
+    except BadZnode as error:
+        return ZnodeTrouble(table.PRODUCER_IDS, error.path, error.reason)
+    return None
 
 
 class RestartState(NamedTuple):
@@ -67,7 +207,7 @@ async def read(zk: ZooKeeper, state: FoundState) -> RestartState:
     tokens = [f"{znode_paths.DELEGATION_TOKENS}/{name}" for name in await children(zk, znode_paths.DELEGATION_TOKENS)]
     return RestartState(
         configs=await _data(zk, [*unread, *await _clients(zk)]),
-        changes={folder: await children(zk, folder) for folder in restart_znodes.CHANGE_FOLDERS},
+        changes={folder: await children(zk, folder) for folder in CHANGE_FOLDERS},
         cluster_id=await _one(zk, znode_paths.CLUSTER_ID),
         features=await _one(zk, znode_paths.FEATURE),
         producer_ids=await _producer_ids(zk),
@@ -158,14 +298,14 @@ def findings(
 
 def _troubles(state: FoundState, restarts: RestartState) -> Iterator[ZnodeTrouble]:
     for path, data in sorted(restarts.configs.items()):
-        yield from restart_znodes.config_troubles(path, data)
+        yield from config_troubles(path, data)
     for folder, names in restarts.changes.items():
-        changes = (restart_znodes.change_trouble(folder, name) for name in sorted(names))
+        changes = (change_trouble(folder, name) for name in sorted(names))
         yield from (one for one in changes if one is not None)
     singles = [
-        restart_znodes.cluster_id_trouble(restarts.cluster_id) if _needs_id(state, restarts) else None,
-        None if restarts.features is None else restart_znodes.feature_trouble(restarts.features),
-        None if restarts.producer_ids is None else restart_znodes.producer_ids_trouble(restarts.producer_ids),
+        cluster_id_trouble(restarts.cluster_id) if _needs_id(state, restarts) else None,
+        None if restarts.features is None else feature_trouble(restarts.features),
+        None if restarts.producer_ids is None else producer_ids_trouble(restarts.producer_ids),
     ]
     yield from (one for one in singles if one is not None)
     yield from _internal_topics(state.cluster)

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.preflight.findings import (
     unsafe,
     warning,
 )
-from kafka_reassign_rpc.preflight.migration_state import MigrationState
+from kafka_reassign_rpc.preflight.own_znodes import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import agreeing, counted

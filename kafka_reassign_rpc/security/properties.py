@@ -1,5 +1,5 @@
-"""Settings as texts by name: Java properties, and those of one listener; what a blank one means, and which name a
-misspelt one means.
+"""Settings as texts by name: Java properties, and those of one listener with its security protocol; what a blank one
+means, and which name a misspelt one means.
 
 A blank is not the same as nothing. A number, a boolean, a class, and a text with a list of what it may be refuse one,
 and Kafka does not start. Others take it for an empty text or list, which where it is used may be an error, no rule at
@@ -10,7 +10,8 @@ validators, and what uses the value).
 import difflib
 from collections.abc import Iterable, Mapping
 
-from kafka_reassign_rpc.support.secrecy import told_name
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS
+from kafka_reassign_rpc.support.secrecy import told, told_name
 
 
 class BadSetting(ValueError):
@@ -171,3 +172,36 @@ def meant_by(name: str, known: Iterable[str]) -> str | None:
     in_small = {one.lower(): one for one in sorted(known)}
     found = difflib.get_close_matches(name.lower(), in_small, 1, _ALIKE)
     return in_small[found[0]] if found else None
+
+
+PROTOCOL_MAP = "listener.security.protocol.map"
+
+
+def uses_tls(protocol: str) -> bool:
+    return protocol.endswith("SSL")
+
+
+def uses_sasl(protocol: str) -> bool:
+    return protocol.startswith("SASL")
+
+
+def protocol_named(text: str, setting: str) -> str:
+    """Raises BadSetting."""
+    found = text.strip().upper()
+    if found not in SECURITY_PROTOCOLS:
+        raise BadSetting(f"{setting}: expected one of {', '.join(SECURITY_PROTOCOLS)}, got {told(text)}")
+    return found
+
+
+def protocols_of_listeners(text: str) -> dict[str, str]:
+    """`NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, with names in capitals. Raises BadSetting."""
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, protocol = (word.strip().upper() for word in part.partition(":"))
+        if not name or protocol not in SECURITY_PROTOCOLS:
+            known = ", ".join(SECURITY_PROTOCOLS)
+            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {known}, got {told(part)}")
+        if name in found:
+            raise BadSetting(f"{PROTOCOL_MAP}: {name} is there twice")
+        found[name] = protocol
+    return found

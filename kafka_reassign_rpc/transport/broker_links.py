@@ -24,9 +24,11 @@ from kafka_reassign_rpc.security.login.sasl_login import (
     sasl_login,
 )
 from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, tls_failure
-from kafka_reassign_rpc.security.properties import BadSetting, Properties, prefix_of
-from kafka_reassign_rpc.security.security_protocols import (
+from kafka_reassign_rpc.security.properties import (
     PROTOCOL_MAP,
+    BadSetting,
+    Properties,
+    prefix_of,
     protocol_named,
     protocols_of_listeners,
     uses_sasl,
@@ -35,8 +37,7 @@ from kafka_reassign_rpc.security.security_protocols import (
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
-from kafka_reassign_rpc.transport.login import connect
-from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from kafka_reassign_rpc.transport.rpc_client import RpcClient, connect
 
 log = logging.getLogger(__name__)
 

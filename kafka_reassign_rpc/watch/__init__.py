@@ -5,9 +5,8 @@
                        brokers' answers about sizes are worth, and what cannot be seen; when throttles were read, and
                        which brokers to ask again soon
     watcher            looks again and again, and survives any failure; when a move is stalled (STALL_S)
-    cluster_watch      one cluster
     clusters           several clusters of a settings file (MOST_CLUSTERS), and `/api/v1/clusters`
-    served_http        the pages over HTTP
+    served_http        the pages over HTTP, and each cluster
 
 The first two decide without I/O. How often to ask, and how to ask single brokers apart from the
 loop, is in `client/polling_pace.py` and `client/broker_questions.py`.

@@ -19,7 +19,6 @@ from kafka_reassign_rpc.core.state.queue_entries import BatchEntry, Held, Stored
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
-from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
 from kafka_reassign_rpc.zookeeper.transactions import MAX_STEP_BYTES
 from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
@@ -28,9 +27,11 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import (
     BadZnode,
     EntryProblems,
     Id,
+    StoredClient,
     Undecodable,
     decode_json,
     parse,
+    stored_client,
 )
 
 VERSION = 1

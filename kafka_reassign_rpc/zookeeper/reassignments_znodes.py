@@ -15,8 +15,14 @@ from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
-from kafka_reassign_rpc.zookeeper.znode_decoder import MAX_INT64, BadZnode, Id, decode_json
+from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    MAX_INT64,
+    BadZnode,
+    Id,
+    decode_json,
+    decode_requester,
+    encode_requester,
+)
 
 VERSION = 1
 

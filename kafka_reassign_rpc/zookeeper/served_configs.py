@@ -13,8 +13,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import word
-from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore, QuotaStore
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown

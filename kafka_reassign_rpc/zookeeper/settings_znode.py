@@ -23,9 +23,8 @@ from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import RACES, Change, ConfigStore, Removal, announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, SetData
-from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
 from kafka_reassign_rpc.zookeeper.transactions import transact_anew
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, StoredClient, decode_json, stored_client
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 

@@ -2,14 +2,18 @@
 parses a znode. The types that a decoder is made for limit numbers, texts and names. The parsers limit the depth of
 nested lists and objects: they stop before they exhaust the stack. `support.bounded_text` limits the digits of a number.
 No content makes a long line of the log.
+
+Who asked is stored as the fields of a client, or as the text for people of anybody else (`who`).
 """
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
+from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL, Requester, client
 from kafka_reassign_rpc.support.bounded_text import shortened, shown, whole_number
 from kafka_reassign_rpc.zookeeper.operations import Stat
 
@@ -139,3 +143,54 @@ class EntryProblems:
     def texts(self) -> list[str]:
         more = self._count - REPORTED
         return [*self._texts, f"{more} more problems of its entries"] if more > 0 else list(self._texts)
+
+
+LONGEST_WHO = 2 * LONGEST_PRINCIPAL
+_Principal = Annotated[str, msgspec.Meta(max_length=LONGEST_PRINCIPAL)]
+_Part = Annotated[str, msgspec.Meta(max_length=LONGEST_PART)]
+
+
+class StoredClient(msgspec.Struct, omit_defaults=True, gc=False):
+    """Its text for people follows from the fields."""
+
+    principal: _Principal
+    address: _Part
+    client_id: _Part | None = None
+    listener: _Principal | None = None
+    mechanism: _Part | None = None
+
+    def requester(self) -> Requester:
+        return client(self.principal, self.client_id, self.address, self.listener, self.mechanism)
+
+
+class _Other(msgspec.Struct):
+    who: Annotated[str, msgspec.Meta(max_length=LONGEST_WHO)]
+
+
+_client = msgspec.json.Decoder(StoredClient)
+_other = msgspec.json.Decoder(_Other)
+_json = msgspec.json.Encoder()
+
+
+def stored_client(by: Requester) -> StoredClient:
+    return StoredClient(by.principal or "", by.address or "", by.client_id, by.listener, by.mechanism)
+
+
+@lru_cache(1000)
+def encode_requester(by: Requester) -> msgspec.Raw:
+    return msgspec.Raw(_json.encode(stored_client(by) if by.is_client else _Other(by.who[:LONGEST_WHO])))
+
+
+@lru_cache(1000)
+def decode_requester(data: bytes) -> Requester | None:
+    """None where the requester cannot be understood: the entry keeps all else. Moves of one request share the
+    value, for many of them would burden the garbage collector.
+    """
+    try:
+        return parse(_client, data).requester()
+    except Undecodable:
+        pass
+    try:
+        return Requester(parse(_other, data).who)
+    except Undecodable:
+        return None

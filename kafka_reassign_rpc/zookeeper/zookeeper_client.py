@@ -16,8 +16,7 @@ from typing import Self, TypeVar, cast
 
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import jute
-from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
-from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access, parse_connect_string
 from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
     AclEntry,

@@ -18,8 +18,8 @@ from kafka_reassign_rpc.protocol.frame_codec import encode_response
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.transport.broker_answers import AT_ONCE
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
-from kafka_reassign_rpc.transport.broker_metadata import AT_ONCE
 from tests.controller_channel.scripted_broker import SILENT, ScriptedBroker
 from tests.core.build import cluster, not_moving
 from tests.longest_turn import tries

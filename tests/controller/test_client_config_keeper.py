@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.duties.client_config_keeper import ClientConf
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, QuotaTable
 from kafka_reassign_rpc.security.sasl.scram import CredentialCache, ScramSaslServer
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore, quote_name
+from kafka_reassign_rpc.zookeeper.config_znodes import QuotaStore, quote_name
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.security.sasl_steps import CREDENTIALS, USERS, Exchange, as_config
 from tests.waiting import eventually

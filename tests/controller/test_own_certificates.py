@@ -17,8 +17,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.status.own_certificates import OwnCertificates
-from kafka_reassign_rpc.preflight import own_file_findings
-from kafka_reassign_rpc.preflight.check import check
+from kafka_reassign_rpc.preflight.check import check, of_certificates
 from kafka_reassign_rpc.preflight.findings import Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -103,16 +102,16 @@ def test_sv_5_a_plain_listener_of_brokers_needs_no_certificate(made: Made) -> No
 
 def test_sv_5_check_calls_a_refused_certificate_unsafe_and_warns_of_one_that_ends_soon(made: Made) -> None:
     old = {**made.good, **made.store(made.ca.issue(ends=-timedelta(days=1)), "old")}
-    found = [*own_file_findings.of_certificates(made.judged(old, BROKERS), NOW)]
+    found = [*of_certificates(made.judged(old, BROKERS), NOW)]
     assert [one.level for one in found] == [Level.UNSAFE]
     assert "brokers would not connect: the certificate has expired" in found[0].text
     fine = made.judged(made.good, BROKERS)
     ends_s = fine.ends["listener INTERNAL", "own"]
     for days, level, text in ((30, Level.OK, "succeeds"), (9, Level.WARNING, "ends in 9 days")):
-        found = [*own_file_findings.of_certificates(fine, ends_s - days * 86_400)]
+        found = [*of_certificates(fine, ends_s - days * 86_400)]
         assert level in {one.level for one in found}
         assert any(text in one.text for one in found)
-    assert not [*own_file_findings.of_certificates(OwnCertificates(), NOW)]
+    assert not [*of_certificates(OwnCertificates(), NOW)]
 
 
 @asynccontextmanager

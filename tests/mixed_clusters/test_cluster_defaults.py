@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.restarts.ending_values import later_trouble
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
-from kafka_reassign_rpc.transport.broker_configs import broker_configs
+from kafka_reassign_rpc.transport.broker_answers import broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

@@ -14,8 +14,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 )
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.authorizer_findings import findings
-from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
+from kafka_reassign_rpc.preflight.authorizer_findings import BrokerLogins, findings
 from kafka_reassign_rpc.preflight.findings import Level
 from tests.certificates import Authority
 from tests.core.acls.random_acls import put

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.preflight.broker_principals import (
+from kafka_reassign_rpc.preflight.authorizer_findings import (
     BrokerLogins,
     CannotLogIn,
     UnknownPrincipal,

@@ -8,9 +8,8 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.partition import topic_id_text
-from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.duplicate_topic_id_findings import Log, Twins, findings
-from kafka_reassign_rpc.preflight.findings import Finding, Level
+from kafka_reassign_rpc.preflight.findings import Cures, Finding, Level
+from kafka_reassign_rpc.preflight.unique_findings import Log, Twins, topic_id_findings
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment, TopicZnode, encode_topic
 from tests.controller.bare_controller import id_of, topic_json
@@ -33,7 +32,7 @@ def found(**changes: object) -> Finding:
     """Topics a and b have one id, and a had it first."""
     here = knows(topic("a", X), topic("b", X))
     fields = {"znodes": {"a": znode(), "b": znode()}, "asked": ("a", "b"), **changes}
-    (one,) = findings(here, Twins(**fields), Cures("zk:2181"))  # type: ignore[arg-type]
+    (one,) = topic_id_findings(here, Twins(**fields), Cures("zk:2181"))  # type: ignore[arg-type]
     return one
 
 
@@ -51,7 +50,7 @@ def log(name: str, broker: int = 1) -> Log:
 
 
 def test_sv_4_where_ids_are_unique_all_is_well() -> None:
-    (one,) = findings(cluster(not_moving(1)), Twins(), Cures("zk:2181"))
+    (one,) = topic_id_findings(cluster(not_moving(1)), Twins(), Cures("zk:2181"))
     assert (one.level, one.text) == (Level.OK, "no two topics have one id")
 
 

@@ -17,11 +17,9 @@ from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import BatchZnode, CancelAll, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, Level
+from kafka_reassign_rpc.preflight.findings import Cures, Finding, Level
 from kafka_reassign_rpc.preflight.kraft_findings import findings
-from kafka_reassign_rpc.preflight.migration_state import MigrationState, writers
-from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, OwnZnodes
+from kafka_reassign_rpc.preflight.own_znodes import MigrationState, OwnZnode, OwnZnodes, writers
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
 from kafka_reassign_rpc.preflight.restart_findings import RestartState
 from kafka_reassign_rpc.support.typed_commands import Connection

@@ -11,12 +11,11 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.check import check_for_kraft
-from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, Level
+from kafka_reassign_rpc.preflight.findings import Cures, Finding, Level
 from kafka_reassign_rpc.preflight.read_state import FoundState, ProducerBlock, UniqueNames
 from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, nodes
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.core.build import broker, cluster, not_moving
 from tests.core.topics.test_duplicate_topic_ids import knows, topic

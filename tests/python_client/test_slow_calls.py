@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, slow_calls
+from kafka_reassign_rpc.client import AsyncReassignmentClient, node_questions
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.request_routing import RequestRouter
@@ -17,7 +17,7 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow_calls, "WORD_S", 0.05)
+    monkeypatch.setattr(node_questions, "WORD_S", 0.05)
 
 
 async def test_hm_1_a_call_that_waits_for_a_controller_says_so_once_and_until_when() -> None:
@@ -40,7 +40,7 @@ async def test_hm_1_a_call_that_waits_for_a_controller_says_so_once_and_until_wh
 
 
 async def test_hm_1_a_call_that_is_answered_or_has_ended_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow_calls, "WORD_S", 60.0)
+    monkeypatch.setattr(node_questions, "WORD_S", 60.0)
     cluster, said = ScriptedCluster(), list[str]()
     async with (
         listening(ScriptedNode(cluster, 1)) as node,
@@ -72,7 +72,7 @@ async def test_hm_1_a_call_that_asks_several_nodes_says_so_once_and_until_when_i
 
 
 async def test_hm_1_calls_at_the_same_time_say_each_for_what_it_waits() -> None:
-    slow, said = slow_calls.SlowCalls(), list[str]()
+    slow, said = node_questions.SlowCalls(), list[str]()
     slow.say, begun = said.append, asyncio.Barrier(2)
 
     async def call(why: str) -> None:

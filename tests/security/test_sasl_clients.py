@@ -22,7 +22,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority
 from tests.processes import Process, processes

@@ -16,13 +16,13 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
+from kafka_reassign_rpc.security.authenticator import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.quota_znodes import quote_name
+from kafka_reassign_rpc.zookeeper.config_znodes import quote_name
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.api.model_node import ModelNode
 from tests.security.sasl_scenarios import (

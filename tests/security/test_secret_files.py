@@ -14,7 +14,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.client import load_properties
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.preflight import own_file_findings
+from kafka_reassign_rpc.preflight import check
 from kafka_reassign_rpc.preflight.findings import Level
 from kafka_reassign_rpc.security.secret_files import holds_secret, named_files, readable
 from tests.tables import for_each
@@ -78,7 +78,7 @@ listeners=A://:1
     arguments = parser.parse_args(["--config", str(toml), "--kafka-config", str(kafka)])
     files = list(secret_files(read_settings(arguments, SETTINGS)))
     open_ones = {store, users, keytab, own_keytab, values, logins, toml, kafka}
-    found = list(own_file_findings.of_secret_files(files))
+    found = list(check.of_secret_files(files))
     assert len(found) == len(open_ones)
     assert {one.advice for one in found} == {f"chmod 600 {path}" for path in open_ones}
     assert {one.level for one in found} == {Level.WARNING}
@@ -86,7 +86,7 @@ listeners=A://:1
     for path in open_ones:
         path.chmod(0o600)
     assert readable(files) == []
-    assert [one.level for one in own_file_findings.of_secret_files(files)] == [Level.OK]
+    assert [one.level for one in check.of_secret_files(files)] == [Level.OK]
 
 
 def test_hm_7_client_tools_warn_of_a_file_with_a_password_and_of_no_other(tmp_path: Path) -> None:

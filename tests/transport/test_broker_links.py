@@ -15,7 +15,7 @@ from kafka_reassign_rpc.security.login.sasl_login import client_security
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses, broker_links
-from kafka_reassign_rpc.transport.login import connect
+from kafka_reassign_rpc.transport.rpc_client import connect
 from tests.certificates import Authority, Issued
 from tests.tables import for_each
 

@@ -20,9 +20,8 @@ from kafka_reassign_rpc.security.properties import Password
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
 from kafka_reassign_rpc.support.turns import in_turns
-from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
-from kafka_reassign_rpc.watch.served_http import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ClusterWatch, ServedWatch
 from kafka_reassign_rpc.watch.watcher import Watcher
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get

@@ -12,8 +12,7 @@ from kafka_reassign_rpc.client.polling_pace import Ask
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.server.http_server import HttpSecurity
-from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
-from kafka_reassign_rpc.watch.served_http import ServedWatch
+from kafka_reassign_rpc.watch.served_http import ClusterWatch, ServedWatch
 from tests.http_client import get
 
 PATIENCE_MS = 3_000

@@ -199,10 +199,7 @@ def test_sv_6_every_decoder_of_a_znode_is_tried() -> None:
     }
     assert found == ZNODES.keys()
     paths = {path for path in (PACKAGE / "zookeeper").glob("*.py") if path.stem.endswith(("_znodes", "_znode"))}
-    without_decoders = {
-        PACKAGE / "zookeeper" / name
-        for name in ("config_znodes.py", "quota_znodes.py", "restart_znodes.py", "settings_znode.py")
-    }
+    without_decoders = {PACKAGE / "zookeeper" / name for name in ("config_znodes.py", "settings_znode.py")}
     assert paths - {Path(module.__file__ or "") for module in MODULES} == without_decoders
 
 

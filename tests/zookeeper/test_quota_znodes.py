@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
-from kafka_reassign_rpc.zookeeper.config_znodes import Change
+from kafka_reassign_rpc.zookeeper.config_znodes import Change, QuotaStore, quota_path, quote_name, unquote_name
 from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore, quota_path, quote_name, unquote_name
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 ODD = "alice@x y*~/é"

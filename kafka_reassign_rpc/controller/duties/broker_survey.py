@@ -21,7 +21,7 @@ from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BRO
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.tasks import end
-from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.broker_answers import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 log = logging.getLogger(__name__)

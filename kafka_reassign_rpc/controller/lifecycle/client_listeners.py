@@ -46,7 +46,7 @@ from kafka_reassign_rpc.server.listener import Listener, ListenerSecurity
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas, ServedSettings
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError

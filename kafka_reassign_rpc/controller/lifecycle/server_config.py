@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
 )
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
+from kafka_reassign_rpc.security.properties import PROTOCOL_MAP
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.listener import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources

@@ -11,8 +11,8 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.transport.broker_answers import known_topics
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
-from kafka_reassign_rpc.transport.broker_metadata import known_topics
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion
 
 log = logging.getLogger(__name__)

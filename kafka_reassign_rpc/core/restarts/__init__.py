@@ -5,5 +5,5 @@ ending_values.py      its rules for configs of brokers (what they accept and can
                       cluster-wide configs break brokers) and of topics, and for names, quotas, credentials and
                       addresses of clients
 
-Those for whole znodes are in `zookeeper.restart_znodes`.
+Those for whole znodes are in `preflight.restart_findings`.
 """

@@ -29,7 +29,7 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.served_connection import Connection, Refusal, unsupported_api_versions
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, Authenticator, FixedAuthenticator
-from kafka_reassign_rpc.security.security_protocols import uses_sasl
+from kafka_reassign_rpc.security.properties import uses_sasl
 from kafka_reassign_rpc.security.tls.server_object import asked_name
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections

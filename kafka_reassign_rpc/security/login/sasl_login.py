@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.security.login import oauth_tokens, sasl_mechanisms
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.login.sasl_mechanisms import Exchange, TokenProvider
-from kafka_reassign_rpc.security.properties import BadSetting, Properties
-from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
+from kafka_reassign_rpc.security.properties import BadSetting, Properties, protocol_named, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.support.secrecy import told, told_path
 

@@ -1,7 +1,6 @@
 """SASL on the server's side.
 
 sasl_authenticator.py    the order of messages of one connection
-mechanism.py             what a mechanism is to it
 plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms (scram: also the credentials of all users,
                          in memory)
 sasl_config.py           SASL of a listener, by Kafka's settings, with their defaults (those of tokens:

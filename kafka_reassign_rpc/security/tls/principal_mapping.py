@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from kafka_reassign_rpc.security.tls.der_reader import SEQUENCE, BadDer, Element, elements, single
+from kafka_reassign_rpc.security.tls.certificate_stores import SEQUENCE, BadDer, Element, elements, single
 from kafka_reassign_rpc.security.tls.java_patterns import java_pattern, java_replacement
 
 _KEYWORDS = {

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.properties import BadSetting, Password, Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import (
     LARGEST_STORE,
+    BadDer,
     BadKeystore,
     KeyAndChain,
     is_binary,
@@ -24,7 +25,6 @@ from kafka_reassign_rpc.security.tls.certificate_stores import (
     read_trusted,
 )
 from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered, warn_of_end
-from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.own_handshake import NO_CHECK_TIME, Loaded, Twin
 from kafka_reassign_rpc.security.tls.principal_mapping import (
     NoMatchingRule,

@@ -14,8 +14,7 @@ from kafka_reassign_rpc.protocol.messages import (
     IncrementalAlterConfigsRequest,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore, QuotaStore
 from tests.vendor_requests import order, told
 
 from .cut_cases import Tried, case, configs_at, moved_on

@@ -11,8 +11,7 @@ from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.listener import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
-from kafka_reassign_rpc.transport.login import log_in
-from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from kafka_reassign_rpc.transport.rpc_client import RpcClient, log_in
 from tests.controller.cluster import LISTENERS, Cluster, cluster
 from tests.waiting import eventually
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DoCommandRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.broker_answers import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import topic_json

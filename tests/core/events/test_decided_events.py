@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
-from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
+from kafka_reassign_rpc.zookeeper.znode_decoder import decode_requester, encode_requester
 from tests.core.build import TOPIC, broker, cluster, decided, moving, not_moving, view, write
 
 ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
