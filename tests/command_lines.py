@@ -7,7 +7,7 @@ from importlib import import_module
 
 from kafka_reassign_rpc.reassign_command import options
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.command_line import parse_command
+from kafka_reassign_rpc.reassign_command.main import parse_command
 
 OURS = ("kafka-reassign", "kafka-reassign-rpc")
 

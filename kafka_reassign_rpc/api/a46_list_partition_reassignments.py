@@ -25,7 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
+from kafka_reassign_rpc.core.reassignment.move_sums import why_not_started
 from kafka_reassign_rpc.core.reassignment_algebra import Replicas, without
 from kafka_reassign_rpc.core.state.partition import RPC, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove

@@ -13,20 +13,19 @@ security_settings                         about TLS and logins, also about SASL 
                                           security.sasl.sasl_config)
 outward_settings                          about connections to brokers and to ZooKeeper
 listener_settings                         listeners, their protocols and their security, made from settings
-kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
 security_names                            names that mean security and that nothing would use
 cluster_access                            which cluster check, leave and status mean, and how they and serve reach it
 extras                                    which extra of the package each command needs
-settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
+settings_reader, value_parsers            settings from flags, a TOML file and a broker's server.properties; the forms
+                                          of values
 long_running                              prints the ready line (its text: `…_command`); logging and signals of serve,
                                           watch, fleet and zookeeper
 kraft_serving                             serve in front of a cluster in KRaft mode
 own_cluster                               the simulated brokers that serve starts, and topics in KRaft mode
-pipeline_jobs                             shared by export, plan, submit, audit and history
+pipeline_jobs                             shared by export, plan, submit, audit and history; the file of weights that
+                                          plan and audit read
 plan_arguments                            the kinds of plans and their flags
-broker_weights                            the file of weights that plan and audit read
 spark_arguments                           flags for Spark, shared by plan, audit and history
-usage_error                               the error for wrong flags and settings
 
 Defaults are in the room that uses them; the catalogue reads them there, and so do the flags of other commands.
 """

@@ -4,8 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_broker_weights, read_broker_weights, run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time

@@ -14,7 +14,6 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.preflight import departure_findings, findings
 from kafka_reassign_rpc.preflight.authorizer_findings import BrokerLogins, gather
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.preflight.check import check, check_for_kraft, of_secret
 from kafka_reassign_rpc.preflight.departure_findings import check_departure
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.transport.broker_links import LISTENER

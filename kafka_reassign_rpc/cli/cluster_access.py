@@ -12,15 +12,15 @@ from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.client.client_settings import ClientSettings, Warn, client_settings
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.sasl_login import client_security
 from kafka_reassign_rpc.security.properties import BadSetting
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, bootstrap_server
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, client_of, connected, run_job, say
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import seconds
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient

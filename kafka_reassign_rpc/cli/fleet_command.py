@@ -12,13 +12,13 @@ from kafka_reassign_rpc.cli.long_running import (
     run_until_signalled,
     set_up_logging,
 )
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, whole, zookeeper_connect
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
 from kafka_reassign_rpc.core.topics.topic_changes import validate_name
 from kafka_reassign_rpc.fleet.broker_registration import BrokerIdTaken
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked, checked_if_given
 
 _FLEET = FleetConfig(zookeeper_connect="", broker_ids=())
 """With the defaults of its room."""

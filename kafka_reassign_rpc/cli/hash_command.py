@@ -4,10 +4,10 @@ import argparse
 import getpass
 import sys
 
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS, MOST_OF_A_LINE
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, hashed_line
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 HELP = "hash the password of a user for sasl.plain.users.file"
 DESCRIPTION = """\

@@ -13,11 +13,10 @@ from kafka_reassign_rpc.cli.http_settings import LISTENER, PROTOCOL
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, SETTINGS_OF_WATCH
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.support.quiet_arguments import QuietParser
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser, UsageError, checked
 
 HELP = "ask a server on this machine whether it is alive"
 USAGE = "kafka-reassign-rpc health [--pid PID] [--ready] [--config FILE] [--SETTING VALUE …]"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, piece_caller
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.text_table import columns_of
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any
 from kafka_reassign_rpc.cli.listener_settings import refuse_without_effect
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import Setting, in_group
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import OneOf, host_and_port, host_names, text
 from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.listener import tls_context
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 PROCESS = "files, logs and metrics"
 STATUS_PAGE = "status.page"

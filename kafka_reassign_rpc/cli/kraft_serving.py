@@ -13,7 +13,6 @@ from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, BOOTSTRAP_CONTROL
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, tls_config
 from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_kraft.kraft_cluster import EmbeddedKRaft
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.security.login.sasl_login import client_security
 from kafka_reassign_rpc.security.properties import BadSetting, uses_sasl, uses_tls
 from kafka_reassign_rpc.server.listener import Listener, tls_context
 from kafka_reassign_rpc.support.host_port import Address, is_host_name, is_loopback
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 CLIENT_ID = "kafka-reassign-rpc-{}"
 _OF_ZOOKEEPER = (

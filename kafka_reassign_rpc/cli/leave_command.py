@@ -24,7 +24,6 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked
 from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
 from kafka_reassign_rpc.kraft.state_log.log_reading import LEAD_S
@@ -33,6 +32,7 @@ from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.connection_flags import add_command_config
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access

@@ -8,7 +8,6 @@ import msgspec
 
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.login.sasl_login import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.properties import (
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told_name
 from kafka_reassign_rpc.transport.broker_links import LISTENER, MECHANISM
 

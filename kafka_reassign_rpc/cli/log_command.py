@@ -8,12 +8,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.kraft.state_log import TOPIC
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.human_units import iso_time
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.standard_output import write_out
 
 if TYPE_CHECKING:

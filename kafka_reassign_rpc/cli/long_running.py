@@ -8,13 +8,13 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal
 
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.process_limits import LoopName
 from kafka_reassign_rpc.server.process_limits import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.tasks import end
 

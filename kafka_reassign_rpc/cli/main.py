@@ -8,11 +8,9 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.connection_flags import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
-from kafka_reassign_rpc.support.quiet_arguments import QuietParser
-from kafka_reassign_rpc.support.shell_completion import add_completion
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser, UsageError, add_completion
 from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)

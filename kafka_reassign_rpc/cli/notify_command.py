@@ -9,11 +9,11 @@ import msgspec
 
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.webhook_settings import URLS, WEBHOOK_SETTINGS, webhook_config
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession, origin
 from kafka_reassign_rpc.core.events.event_lines import line_of
 from kafka_reassign_rpc.core.events.notifications import TEST, Notification, Sender, notice, notification_of
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 HELP = "send a test notification to the webhooks of a server's settings"

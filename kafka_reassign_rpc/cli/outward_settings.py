@@ -6,11 +6,11 @@ Names and meanings are Kafka's; those of ZooKeeper's SASL are system properties 
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.cli.settings_reader import Setting, in_group, kafka_setting
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text_or_empty, true_or_false
 from kafka_reassign_rpc.security.login import jaas, sasl_login
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.tls.context_parts import VERSIONS
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.transport import broker_links as brokers
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks, broker_links
 from kafka_reassign_rpc.zookeeper import access as zk

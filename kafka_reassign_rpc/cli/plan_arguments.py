@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
+from kafka_reassign_rpc.cli.pipeline_jobs import MEASURES, add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.spark_arguments import check_spark_arguments
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, seconds, share, whole
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, say, say_left_out, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, share, whole
 from kafka_reassign_rpc.support.counted import all_of, counted
 from kafka_reassign_rpc.support.error_text import unknown_names
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli import plan_disks_command
 from kafka_reassign_rpc.cli.pipeline_jobs import connected
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.support.connection_flags import PROPERTIES
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.support.standard_output import forget_output
 
 if TYPE_CHECKING:

@@ -20,14 +20,12 @@ from kafka_reassign_rpc.cli.connection_settings import (
 )
 from kafka_reassign_rpc.cli.extras import lacking
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
-from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security, sasl_sources
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.own_cluster import DEMO_BROKERS, fleet_arguments, fleet_process
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, KRAFT, OWN_CLUSTER, SETTINGS, secret_files
-from kafka_reassign_rpc.cli.settings_reader import GIVEN, LEFT_OUT, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.settings_reader import GIVEN, JAVA_ALONE, LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
@@ -43,6 +41,7 @@ from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told_names
 
 log = logging.getLogger(__name__)

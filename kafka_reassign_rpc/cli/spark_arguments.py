@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.pipeline.spark_master import DEFAULT_MEMORY, LOCAL, NO_SPARK
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:

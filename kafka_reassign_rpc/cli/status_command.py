@@ -22,12 +22,12 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import checked
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.preflight.read_status import ClusterStatus
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.support.connection_flags import add_command_config
+from kafka_reassign_rpc.support.quiet_arguments import checked
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def _seen(status: ClusterStatus) -> "Seen":
 
 
 def _lines(status: ClusterStatus) -> Iterator[str]:
+    from kafka_reassign_rpc.reassign_command.action_context import Output
     from kafka_reassign_rpc.reassign_command.history_plots import ASCII, BLOCKS
-    from kafka_reassign_rpc.reassign_command.output import Output
     from kafka_reassign_rpc.reassign_command.status_text import fitted, lines
 
     yield read_status.controller_line(status.controller)

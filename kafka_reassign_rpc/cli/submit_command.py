@@ -13,10 +13,10 @@ from kafka_reassign_rpc.cli.pipeline_jobs import (
     say,
 )
 from kafka_reassign_rpc.cli.plan_disks_command import DISKS
-from kafka_reassign_rpc.cli.usage_error import UsageError, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_rate, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked_if_given
 from kafka_reassign_rpc.support.typed_commands import command
 
 if TYPE_CHECKING:

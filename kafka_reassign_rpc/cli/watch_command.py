@@ -13,7 +13,6 @@ from kafka_reassign_rpc.cli.http_settings import http_security, page_address, st
 from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS_OF_WATCH, secret_files
 from kafka_reassign_rpc.cli.settings_reader import GIVEN, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.client import client_configs
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.watch.clusters import WatchedCluster
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kafka_reassign_rpc.cli.settings_reader import Setting, in_group
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text, whole, words
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import (
     DEFAULT_MAX_AGE_MS,
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.security.properties import BadSetting, Password
 from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET
 from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.host_port import is_loopback
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told, told_path
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ stop_unassigned         what a broker holds although it is not assigned to it: a
 request_builders        what the three requests say; LeaderAndIsr and UpdateMetadata as bytes
 replica_answers         what brokers report by their answers; which of their replicas are in a failed log dir, or have
                         the log of another topic: they are reported offline, or their logs replaced
-judge_defaults          what a broker says to cluster-wide configs
 """
 
 from kafka_reassign_rpc.controller_channel.channel_manager import ChannelManager

@@ -7,7 +7,7 @@ fleet_config.py             how many brokers, racks, bandwidth, topics, director
 simulated_broker.py         one broker: the parts below put together, and the `Node` that API handlers see
 broker_registration.py      /brokers/ids, the broker epoch
 controller_requests.py      what LeaderAndIsr, StopReplica and UpdateMetadata change
-replica_table.py            its replicas and the sizes of their logs
+replica_table.py            its replicas and the sizes of their logs; the file in which sizes survive the process
 metadata_cache.py           the cluster, as UpdateMetadata describes it
 leader_replication.py       the leader's side of replication: how many bytes each follower gets
 replica_fetcher.py          the follower's side of replication
@@ -17,13 +17,12 @@ config_judge.py             which new cluster-wide configs it accepts
 isr_proposals.py            which ISR a leader wants, and the requests that ask the controller for it
 controller_connection.py    the connection to the current controller, and controlled shutdown (TRIES, TIMEOUT_S)
 log_dirs.py                 log dirs, moves of replicas between them, and the files that take log dirs away
-log_size_file.py            the file in which sizes survive the process
 seed_topics.py              topics that exist from the start, and the size of their replicas
 """
 
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
-from kafka_reassign_rpc.fleet.log_size_file import LogSizeFileError
+from kafka_reassign_rpc.fleet.replica_table import LogSizeFileError
 from kafka_reassign_rpc.fleet.seed_topics import SeedError
 
 __all__ = ["Fleet", "FleetConfig", "LogSizeFileError", "SeedError", "SeedTopic", "parse_bytes", "parse_topic"]

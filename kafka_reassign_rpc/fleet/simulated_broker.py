@@ -37,10 +37,9 @@ from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import AlterPartitionSender, IsrProposals
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs, lost_log_dirs
-from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile, LogSizeFileError
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
-from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
+from kafka_reassign_rpc.fleet.replica_table import Log, LogSizeFile, LogSizeFileError, ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.protocol.messages import (

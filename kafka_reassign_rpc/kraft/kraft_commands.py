@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
+from kafka_reassign_rpc.controller.commands.repair_commands import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.core.events.cluster_news import config_changed
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.phases.intent_view import IntentView, as_started

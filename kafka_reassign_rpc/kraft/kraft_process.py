@@ -49,9 +49,8 @@ from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.host_port import Address, page_of_server
-from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.product_version import product_version
-from kafka_reassign_rpc.support.tasks import Background, end
+from kafka_reassign_rpc.support.tasks import Background, HasParts, Part, Parts, end, nothing
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 

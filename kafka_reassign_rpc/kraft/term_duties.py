@@ -38,7 +38,7 @@ from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Noticed, TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
-from kafka_reassign_rpc.support.parts import nothing
+from kafka_reassign_rpc.support.tasks import nothing
 from kafka_reassign_rpc.support.turns import Steps, in_turns
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 

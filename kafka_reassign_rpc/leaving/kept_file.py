@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import DEFAULT
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
-from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
+from kafka_reassign_rpc.core.reassignment.move_sums import origin_of
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord

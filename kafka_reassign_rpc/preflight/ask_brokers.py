@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
-from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
+from kafka_reassign_rpc.controller.duties.defaults_judge import NoAnswer, Refusal, judge_standing
 from kafka_reassign_rpc.core.configs.config_rules import applied
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError

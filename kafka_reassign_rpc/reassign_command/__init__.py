@@ -1,14 +1,15 @@
 """`kafka-reassign`: all options and texts of the stock kafka-reassign-partitions, and commands of its own.
 
-    main                     from the command line to the exit code
+    main                     from the command line to the exit code; the parser of all commands, such as status and
+                             heal; the text of --help
     options                  every option with its help text; which options go together
     action_…                 one module for each action or command: --list is in action_list, `heal` in action_heal,
                              --disable and --enable in action_settings; action_events has the events of all running
                              servers as one stream
-    command_line             the parser of all commands, such as status and heal; the text of --help
     subcommands              what a command is
-    action_context           the client, with its --command-config, the options and the output that every action gets
-    reassignment_json        the JSON files
+    action_context           the client, with its --command-config, the options and the output (text or JSON) that every
+                             action gets
+    reassignment_json        the JSON files; the order in which Java prints sets
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
     execute_reports          what --execute says of its moves: warnings (of targets: `client.target_warnings`), what
                              --dry-run shows, which moves wait and why
@@ -16,7 +17,6 @@
     watch_screen             the progress bars of `watch` on a terminal (BAR_WIDTH)
     status_text              the status document as text; how many moves and events it shows (MOVES_SHOWN, EVENTS_SHOWN)
     history_plots            the figures of the past as `status` plots them (WIDTH)
-    output, java_set_order   text or JSON on standard output; the order in which Java prints sets
     command_errors           the errors that end the command; what a filter that finds nothing says, with the nearest
                              name
 

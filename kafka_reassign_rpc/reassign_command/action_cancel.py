@@ -11,11 +11,14 @@ from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.reassign_command import action_list, log_dir_moves, set_and_clear_throttles
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure, failure_of
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields
-from kafka_reassign_rpc.reassign_command.reassignment_json import ReassignmentFile, parse_reassignment, read_file
+from kafka_reassign_rpc.reassign_command.reassignment_json import (
+    ReassignmentFile,
+    joined,
+    parse_reassignment,
+    read_file,
+)
 from kafka_reassign_rpc.support.counted import plural
 
 

@@ -22,9 +22,8 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.move_progress import Listed, read_progress
 from kafka_reassign_rpc.reassign_command import action_list
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.counted import plural

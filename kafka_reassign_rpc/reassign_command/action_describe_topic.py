@@ -3,10 +3,9 @@
 import argparse
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import existing_topic
 from kafka_reassign_rpc.reassign_command.log_dir_moves import leader_sizes
-from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support import text_table
 from kafka_reassign_rpc.support.counted import counted

@@ -18,10 +18,9 @@ from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, ru
 from kafka_reassign_rpc.client.server_calls import FROM_NOW_ON, EventCursor
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.event_lines import LogClock, as_one, folded, is_about
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, say
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
-from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word

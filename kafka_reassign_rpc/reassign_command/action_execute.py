@@ -16,7 +16,7 @@ from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rate
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
 from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
 from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, set_and_clear_throttles
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure, failure_of
 from kafka_reassign_rpc.reassign_command.execute_reports import (
     ProduceRateCheck,
@@ -28,17 +28,17 @@ from kafka_reassign_rpc.reassign_command.execute_reports import (
     warn_of_rate,
     warn_of_targets,
 )
-from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.log_dir_moves import present_log_dirs
-from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     ReassignmentFile,
     assignment_document,
     format_assignment,
+    joined,
     parse_executable_reassignment,
     parse_reassignment,
     read_file,
+    set_order,
 )
 
 ALREADY_MOVING = (

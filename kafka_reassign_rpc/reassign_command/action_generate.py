@@ -7,10 +7,9 @@ from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, TopicPart
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, say
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.log_dir_moves import present_log_dirs
-from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     assignment_document,

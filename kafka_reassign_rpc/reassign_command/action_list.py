@@ -4,11 +4,10 @@ from typing import Any
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
-from kafka_reassign_rpc.core.reassignment.waiting_moves import FOR_APPROVAL
+from kafka_reassign_rpc.core.reassignment.move_sums import FOR_APPROVAL
 from kafka_reassign_rpc.core.state.partition import RPC
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
+from kafka_reassign_rpc.reassign_command.reassignment_json import joined
 from kafka_reassign_rpc.support.bounded_text import printable
 
 NOTHING = "No partition reassignments found."

@@ -8,13 +8,12 @@ from kafka_reassign_rpc.client import MoveTerms, PartitionInfo, TopicPartition
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events.catalogue import MOVE_COMPLETED
 from kafka_reassign_rpc.reassign_command import action_execute
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields, say
 from kafka_reassign_rpc.reassign_command.action_describe_topic import brokers
 from kafka_reassign_rpc.reassign_command.action_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, existing_topic, failure_of
 from kafka_reassign_rpc.reassign_command.execute_reports import NOTHING_CHANGED, started_lines, waiting_of
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, PROGRAM
-from kafka_reassign_rpc.reassign_command.output import partition_fields, say
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, number_of
 from kafka_reassign_rpc.support.bounded_text import whole_number

@@ -12,12 +12,10 @@ from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
 from kafka_reassign_rpc.client.reassignment_calls import NO_QUEUE
 from kafka_reassign_rpc.reassign_command import action_execute, action_generate, action_verify, set_and_clear_throttles
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.action_verify import MOVING, NOT_AS_PLANNED, EntryState
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields
-from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_reassignment, read_file
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, joined, parse_reassignment, read_file
 
 WAITING = "waiting"
 EXIT_NOT_AS_PLANNED, EXIT_NOT_DONE = 1, 2

@@ -12,9 +12,8 @@ from kafka_reassign_rpc.core.settings.healing_settings import THROTTLE
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.settings.server_settings import consequence
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, say
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, our_server_needed
-from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_name

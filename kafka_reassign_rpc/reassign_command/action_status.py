@@ -38,9 +38,8 @@ from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
 from kafka_reassign_rpc.reassign_command import action_heal, action_watch, history_plots
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, say
 from kafka_reassign_rpc.reassign_command.action_events import newest_events
-from kafka_reassign_rpc.reassign_command.output import say
 from kafka_reassign_rpc.reassign_command.status_text import (
     EVENTS_SHOWN,
     MOVES_SHOWN,

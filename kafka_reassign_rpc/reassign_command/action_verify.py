@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.reassign_command import log_dir_moves, set_and_clear_throttles
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields
-from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_reassignment, read_file
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, joined, parse_reassignment, read_file
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 

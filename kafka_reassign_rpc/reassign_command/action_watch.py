@@ -22,8 +22,7 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.move_progress import read_progress, together
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_list
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.output import Output, partition_fields
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, Output, partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.counted import plural

@@ -24,12 +24,10 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.target_warnings import loses_racks, rack_warning, target_warnings
 from kafka_reassign_rpc.client.text_format import first_lines, size
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields, say
 from kafka_reassign_rpc.reassign_command.action_describe_topic import brokers, comes_and_goes
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.log_dir_moves import leader_sizes
-from kafka_reassign_rpc.reassign_command.output import partition_fields, say
-from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, joined
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
 from kafka_reassign_rpc.support.human_units import parse_size, without_unit
 

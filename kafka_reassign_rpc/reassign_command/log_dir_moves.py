@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.kafka_errors import ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, partition_fields
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
-from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.reassignment_json import joined
 from kafka_reassign_rpc.support.counted import plural
 
 RETRY_S = 0.1

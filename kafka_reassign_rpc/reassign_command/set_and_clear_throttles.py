@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
-from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
+from kafka_reassign_rpc.reassign_command.reassignment_json import joined, set_order
 from kafka_reassign_rpc.support.counted import plural
 
 VERIFY_LATER = (

@@ -28,7 +28,7 @@ import msgspec
 from aiohttp import web
 
 from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.server.listener import Handshake, Listening, OpenDoor, listen
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
 from kafka_reassign_rpc.support.cluster_name import CLUSTER

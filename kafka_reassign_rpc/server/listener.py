@@ -29,8 +29,8 @@ from kafka_reassign_rpc.security.authenticator import (
     anonymous,
 )
 from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.server_object import PEER
 from kafka_reassign_rpc.support.address_line import AddressLine
 

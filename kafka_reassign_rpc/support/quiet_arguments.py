@@ -1,12 +1,17 @@
-"""The parser of command lines: argparse, but its errors repeat nothing that may be a secret."""
+"""The parser of command lines: argparse, but its errors repeat nothing that may be a secret; the error for wrong flags
+and settings; and `--completion SHELL`: a script with which a shell completes commands and options, made from the parser
+by shtab.
+"""
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from kafka_reassign_rpc.support.secrecy import told, told_option, told_words
+from kafka_reassign_rpc.support.standard_output import write_out
 
 _AMBIGUOUS = re.compile(r"ambiguous option: (.*) could match (.*)", re.DOTALL)
 _NEAR = 0.75
@@ -85,3 +90,66 @@ class QuietParser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             choices = ", ".join(map(str, action.choices))
             raise argparse.ArgumentError(action, f"expected one of {choices}, got {told(value)}")
+
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+_CHOICES = re.compile(r"[A-Za-z0-9]+(\|[A-Za-z0-9]+)+")
+"""A metavar such as `never|vacant|always`."""
+_PATHS = re.compile(r"FILE|DIR|SNAPSHOT|.*\bfile\b.*")
+
+
+def add_completion(
+    parser: argparse.ArgumentParser,
+    about: str = "print a script with which the shell completes commands and options",
+) -> None:
+    parser.add_argument("--completion", action=_Completion, choices=SHELLS, metavar="|".join(SHELLS), help=about)
+
+
+class _Completion(argparse.Action):
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: argparse.Namespace, values: Any, _option: str | None = None
+    ) -> None:
+        write_out(sys.stdout, script(parser, values))
+        parser.exit()
+
+
+def script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """`shell`: one of SHELLS."""
+    import shtab
+
+    for action in _actions(parser):
+        value = str(action.metavar or "")
+        if action.choices is None and _CHOICES.fullmatch(value):
+            action.choices = value.split("|")
+        elif _PATHS.fullmatch(value):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        action.help = action.help and re.split(r"\. |[;(]|\.?$|\n", action.help)[0]
+    return str(shtab.complete(parser, shell)) + "\n"
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _actions(below)
+
+
+T = TypeVar("T")
+
+
+class UsageError(Exception):
+    """A wrong flag or setting. The message names it and what was expected; the command ends with exit code 2."""
+
+
+def checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
+    """`parse(value)`; its ValueError becomes a UsageError that names the flag."""
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
+
+def checked_if_given(flag: str, parse: Callable[[Any], T], value: Any | None) -> T | None:
+    """`checked`, but None, a flag that was not given, stays None."""
+    return None if value is None else checked(flag, parse, value)

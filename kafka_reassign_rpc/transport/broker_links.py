@@ -34,7 +34,7 @@ from kafka_reassign_rpc.security.properties import (
     uses_sasl,
     uses_tls,
 )
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
 from kafka_reassign_rpc.transport.rpc_client import RpcClient, connect

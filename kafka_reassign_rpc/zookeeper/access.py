@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zookeeper_login
 from kafka_reassign_rpc.security.properties import BadSetting, Properties, is_blank
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.host_port import is_address

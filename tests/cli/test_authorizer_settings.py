@@ -9,8 +9,8 @@ import pytest
 from kafka_reassign_rpc.cli import serve_command
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 OF_BROKER = """\
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer

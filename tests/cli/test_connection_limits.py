@@ -9,10 +9,10 @@ from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 DESCRIPTORS = 10_000
 

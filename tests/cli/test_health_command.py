@@ -17,8 +17,8 @@ from kafka_reassign_rpc.cli.http_settings import http_security
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from tests.certificates import Authority
 from tests.stock.ports import kept_ports
 

@@ -14,9 +14,9 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.properties import Password
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from tests.certificates import PASSWORD, Authority
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.cli.main import COMMANDS, main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.reassign_command import main as reassign
-from kafka_reassign_rpc.reassign_command.command_line import COMMANDS as COMMANDS_OF_REASSIGN
+from kafka_reassign_rpc.reassign_command.main import COMMANDS as COMMANDS_OF_REASSIGN
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 

@@ -14,12 +14,12 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.security_names import Surroundings, unused
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import KNOWN as SERVER_MECHANISMS
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.transport.broker_links import broker_links
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")

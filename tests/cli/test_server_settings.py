@@ -11,12 +11,12 @@ from kafka_reassign_rpc.cli import serve_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from tests.tables import for_each
 
 NAMES = [setting.name for setting in SETTINGS]

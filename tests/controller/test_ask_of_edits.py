@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.controller.loading import ask_of_edits
+from kafka_reassign_rpc.controller.lifecycle import term
 from kafka_reassign_rpc.core.failover import MOST_PARTITIONS, Told, proven, to_ask_about
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -18,7 +18,7 @@ from kafka_reassign_rpc.protocol.frame_codec import encode_response
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.turns import in_turns
-from kafka_reassign_rpc.transport.broker_answers import AT_ONCE
+from kafka_reassign_rpc.transport.broker_answers import TOPICS_AT_ONCE
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.controller_channel.scripted_broker import SILENT, ScriptedBroker
 from tests.core.build import cluster, not_moving
@@ -78,13 +78,13 @@ def _next(answers: Iterator[bytes], _: MetadataRequest) -> bytes:
 
 
 async def ask(asked: Sequence[tuple[Broker, ScriptedBroker]], names: Sequence[str], *, is_enough: bool) -> list[Told]:
-    return await ask_of_edits.ask([one for one, _ in asked], BrokerLinks(), "1000", names, lambda _: is_enough)
+    return await term.ask_of_edits([one for one, _ in asked], BrokerLinks(), "1000", names, lambda _: is_enough)
 
 
 async def test_hm_2_a_broker_that_does_not_answer_delays_no_failover_in_which_another_finds_all_as_it_is_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ask_of_edits, "ANSWER_S", NEVER_S)
+    monkeypatch.setattr(term, "ANSWER_S", NEVER_S)
     async with brokers(is_silent, knows, is_silent) as asked:
         (told,) = await ask(asked, ["t", "u"], is_enough=True)
         assert told == Told(
@@ -97,7 +97,7 @@ async def test_hm_2_a_broker_that_does_not_answer_delays_no_failover_in_which_an
 async def test_hm_2_all_brokers_are_waited_for_where_what_one_says_is_not_as_it_is_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ask_of_edits, "ANSWER_S", NEVER_S)
+    monkeypatch.setattr(term, "ANSWER_S", NEVER_S)
     async with brokers(knows, knows, is_silent) as asked:
         asking = asyncio.create_task(ask(asked, ["t"], is_enough=False))
         await eventually(lambda: all(scripted.received for _, scripted in asked))
@@ -113,11 +113,11 @@ async def test_hm_2_all_brokers_are_waited_for_where_what_one_says_is_not_as_it_
 
 async def test_hm_2_what_a_broker_has_said_counts_although_the_rest_of_it_does_not_come() -> None:
     def says_some(request: MetadataRequest) -> MetadataResponse | None:
-        return knows(request) if len(names_in(request)) == AT_ONCE else None
+        return knows(request) if len(names_in(request)) == TOPICS_AT_ONCE else None
 
     async with brokers(says_some) as asked:
-        (told,) = await ask(asked, [f"{number}" for number in range(AT_ONCE + 1)], is_enough=False)
-        assert len(told.ids) == len(told.leaders) == AT_ONCE
+        (told,) = await ask(asked, [f"{number}" for number in range(TOPICS_AT_ONCE + 1)], is_enough=False)
+        assert len(told.ids) == len(told.leaders) == TOPICS_AT_ONCE
 
 
 @pytest.mark.parametrize("topics", [1, MOST_PARTITIONS])
@@ -131,11 +131,11 @@ async def test_hm_2_a_new_controller_asks_about_thousands_of_partitions_and_does
         put_topic(here, name, None, {index: not_moving(1, 2) for index in range(MOST_PARTITIONS // topics)}, version=0)
     answers = [
         encode_response(
-            metadata(names[first : first + AT_ONCE], MOST_PARTITIONS // topics),
+            metadata(names[first : first + TOPICS_AT_ONCE], MOST_PARTITIONS // topics),
             version=VERSION,
-            correlation_id=1 + first // AT_ONCE,
+            correlation_id=1 + first // TOPICS_AT_ONCE,
         )[4:]
-        for first in range(0, topics, AT_ONCE)
+        for first in range(0, topics, TOPICS_AT_ONCE)
     ]
     for measured in tries():
         async with brokers(partial(_next, iter(answers))) as asked, measured:

@@ -21,9 +21,9 @@ from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.serve_command import add_arguments, server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import HISTOGRAM, METRICS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from tests.deploy import unit_file
 from tests.deploy.alert_cases import CASES, HEALTHY
 from tests.deploy.unit_file import DROP_IN, UNIT

@@ -4,7 +4,7 @@ import re
 import shlex
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.reassign_command.command_line import parse_command
+from kafka_reassign_rpc.reassign_command.main import parse_command
 from tests.docs.pages import README, section_of, shell_commands
 from tests.fork_server import KAFKA_REASSIGN, output_of
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile, LogSizeFileError
-from kafka_reassign_rpc.fleet.replica_table import Log
+from kafka_reassign_rpc.fleet.replica_table import Log, LogSizeFile, LogSizeFileError
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 7)
 

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from kafka_reassign_rpc.controller import throttle_leases
-from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.controller.commands.queue_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.store import ConfigWrite, ControllerMoved, Entity, ReloadNeeded
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.events import catalogue

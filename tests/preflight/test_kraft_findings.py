@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
-from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
+from kafka_reassign_rpc.controller.duties.defaults_judge import Refusal
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.restarts.ending_values import is_credential
 from kafka_reassign_rpc.core.state.cluster import Cluster

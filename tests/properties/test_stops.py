@@ -24,7 +24,7 @@ from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, New
 from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
-from kafka_reassign_rpc.controller.duties import topic_removals
+from kafka_reassign_rpc.controller.duties import topic_deletion
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
@@ -132,7 +132,7 @@ class Deletions(RuleBasedStateMachine):
         self.patches: list[Any] = [
             patch.object(RpcClient, "open", connect(self.models)),
             patch.object(turns, "TURN_S", -1.0),
-            patch.object(topic_removals, "remove_topic", self.remove_topic),
+            patch.object(topic_deletion, "remove_topic", self.remove_topic),
         ]
         for one in self.patches:
             one.start()

@@ -12,10 +12,9 @@ from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReass
 from kafka_reassign_rpc.client.throttle_configs import BROKER_THROTTLES
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.reassign_command import action_cancel, action_queue, action_verify
-from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext, Output
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import parse
-from kafka_reassign_rpc.reassign_command.output import Output
 
 SERVER = 1000
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

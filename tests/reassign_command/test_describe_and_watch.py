@@ -33,16 +33,15 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.reassign_command import action_describe, action_list, action_watch
+from kafka_reassign_rpc.reassign_command.action_context import Output
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
-from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parser
-from kafka_reassign_rpc.reassign_command.main import main
+from kafka_reassign_rpc.reassign_command.main import COMMANDS, main, parser
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
-from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
-from kafka_reassign_rpc.support import shell_completion
+from kafka_reassign_rpc.support import quiet_arguments
 from tests.python_client.move_documents import move_document
 from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
 from tests.terminal import Terminal
@@ -417,7 +416,7 @@ def test_236_12_generate_keeps_the_replication_factor_of_the_first_partition() -
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_236_12_bash_completes_every_command_and_option() -> None:
-    bash = shell_completion.script(parser(), "bash")
+    bash = quiet_arguments.script(parser(), "bash")
     for words, wanted in (
         ("kafka-reassign --reass", ["--reassignment-json-file"]),
         ("kafka-reassign --completion z", ["zsh"]),
@@ -446,7 +445,7 @@ def test_236_12_each_shell_has_every_option_of_every_command_and_other_shells_ar
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     root = parser()
-    for shell in shell_completion.SHELLS:
+    for shell in quiet_arguments.SHELLS:
         assert main(["--completion", shell]) == 0
         script = capsys.readouterr().out
         if shell == "zsh":
@@ -455,7 +454,7 @@ def test_236_12_each_shell_has_every_option_of_every_command_and_other_shells_ar
             assert where in script
             for name in (name for action in one._actions for name in action.option_strings if name.startswith("--")):
                 assert re.search(rf"\b{name[2:]}\b", script), (shell, where, name)
-    fish = shell_completion.script(parser(), "fish").splitlines()
+    fish = quiet_arguments.script(parser(), "fish").splitlines()
     for name, one in root.commands().items():
         said = [line for line in fish if f" -n '_shtab_kafka_reassign_using {name}'" in line and " -l " in line]
         assert len(said) == len([action for action in one._actions if action.option_strings]), name

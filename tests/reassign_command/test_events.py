@@ -23,7 +23,7 @@ from kafka_reassign_rpc.reassign_command.action_events import (
     with_times,
 )
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
-from kafka_reassign_rpc.reassign_command.command_line import parse_command
+from kafka_reassign_rpc.reassign_command.main import parse_command
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

@@ -21,11 +21,10 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.healing.self_healing_status import with_fates
-from kafka_reassign_rpc.reassign_command import command_line
+from kafka_reassign_rpc.reassign_command.action_context import Output
 from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command
-from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.main import COMMANDS, help_text, parse_command
 from tests.reassign_command.run_command import kafka_reassign
 from tests.tables import for_each
 
@@ -140,7 +139,7 @@ async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> Non
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert any(line.startswith("heal  ") for line in command_line.help_text(COMMANDS.values()).splitlines())
+    assert any(line.startswith("heal  ") for line in help_text(COMMANDS.values()).splitlines())
     with pytest.raises(SystemExit) as ended:
         asked("--help")
     assert ended.value.code == 0

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from kafka_reassign_rpc.client import PastFigures, Point
+from kafka_reassign_rpc.reassign_command.action_context import Output
 from kafka_reassign_rpc.reassign_command.history_plots import ASCII, BLOCKS, WIDTH, columns, lines, sparkline
-from kafka_reassign_rpc.reassign_command.output import Output
 
 AT = 1_767_225_600_000
 """2026-01-01 00:00:00 UTC."""

@@ -28,8 +28,7 @@ from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.status.broker_documents import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_context, action_move, execute_reports
-from kafka_reassign_rpc.reassign_command.command_line import parse_command
-from kafka_reassign_rpc.reassign_command.main import main
+from kafka_reassign_rpc.reassign_command.main import main, parse_command
 
 A, B, C = (TopicPartition("heal", index) for index in range(3))
 SERVER = ("--bootstrap-server", "localhost:9")

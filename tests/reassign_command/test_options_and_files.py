@@ -16,20 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client import Replica, TopicPartition, client_configs, load_properties
-from kafka_reassign_rpc.reassign_command import action_context, command_line
-from kafka_reassign_rpc.reassign_command.action_context import check_addresses
+from kafka_reassign_rpc.reassign_command import action_context
+from kafka_reassign_rpc.reassign_command.action_context import Output, check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command
-from kafka_reassign_rpc.reassign_command.java_set_order import set_order
-from kafka_reassign_rpc.reassign_command.main import main
+from kafka_reassign_rpc.reassign_command.main import COMMANDS, EXAMPLES, GROUPS, help_text, main, parse_command
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, chosen_action, parse
-from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     format_assignment,
     parse_brokers,
     parse_executable_reassignment,
     parse_reassignment,
+    set_order,
 )
 from kafka_reassign_rpc.security.properties import OF_CLIENTS, BadSetting, meant_by, parse_properties
 from tests.python_client.scripted_nodes import ScriptedCluster, ScriptedNode, addresses, listening
@@ -132,7 +130,7 @@ def test_236_12_watch_goes_with_execute_and_with_no_other_action() -> None:
 
 
 def test_236_12_the_help_names_every_option_in_two_columns() -> None:
-    text = command_line.help_text(COMMANDS.values())
+    text = help_text(COMMANDS.values())
     assert all(len(line) <= 80 for line in text.splitlines())
     for option in OPTIONS:
         assert f"\n--{option.name}" in text
@@ -141,9 +139,9 @@ def test_236_12_the_help_names_every_option_in_two_columns() -> None:
 
 
 def test_236_12_the_help_has_each_option_in_one_group_and_five_examples() -> None:
-    grouped = [name for _, names in command_line.GROUPS for name in names]
+    grouped = [name for _, names in GROUPS for name in names]
     assert sorted(grouped) == sorted(option.name for option in OPTIONS)
-    _, *examples = command_line.EXAMPLES.splitlines()
+    _, *examples = EXAMPLES.splitlines()
     assert len(examples) == 5
     for example in examples:
         words = shlex.split(example)[1:]

@@ -29,9 +29,9 @@ from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
 from kafka_reassign_rpc.reassign_command import action_status
+from kafka_reassign_rpc.reassign_command.action_context import Output
 from kafka_reassign_rpc.reassign_command.action_events import newest_events
 from kafka_reassign_rpc.reassign_command.action_status import document
-from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.status_text import EVENTS_SHOWN, MOVES_SHOWN, Seen, comes_and_goes, lines
 from kafka_reassign_rpc.support.typed_commands import Connection, command
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster

@@ -13,13 +13,13 @@ from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
-from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.client.client_settings import client_configs
 from kafka_reassign_rpc.security.properties import TAKE_BLANKS, BadSetting
 from kafka_reassign_rpc.security.sasl.kerberos import NoShortName, parse_rules, short_name
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from tests.certificates import Authority
 from tests.security.blanks import OF_AUTHORIZERS, READ, Case, ask_java, bases, cases, recorded, written
 from tests.tables import for_each

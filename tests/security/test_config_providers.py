@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.kafka_config import read_kafka_config
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.settings_reader import read_kafka_config
 from kafka_reassign_rpc.client import load_properties
 from kafka_reassign_rpc.security.config_providers import MOST_BYTES, resolved
 from kafka_reassign_rpc.security.properties import BadSetting
+from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 PACKAGE = "org.apache.kafka.common.config.provider."
 SECRET = "s3cret=:#! ü"

@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROK
 from kafka_reassign_rpc.core.settings.windows import DAYS, WINDOWS
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.reassign_command import action_describe, action_status, action_watch
-from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.action_context import Output
 from tests.controller.cluster import LISTENERS, RATE, SIZE, cluster
 from tests.controller.telemetry.test_metrics import Samples, scraped
 from tests.http_client import get, streamed

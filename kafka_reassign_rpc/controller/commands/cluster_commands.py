@@ -11,9 +11,9 @@ from kafka_reassign_rpc.controller.commands.command import (
     give_topic_id,
     vanished,
 )
-from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_while_brokers_migrate
-from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs, forget_failures_of_registered
+from kafka_reassign_rpc.controller.commands.queue_commands import end_leases_while_brokers_migrate
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
+from kafka_reassign_rpc.controller.commands.repair_commands import brake_waiting_repairs, forget_failures_of_registered
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.failover import fail_over

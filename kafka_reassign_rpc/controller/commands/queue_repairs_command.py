@@ -7,8 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
-from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
+from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory, count_lost
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets

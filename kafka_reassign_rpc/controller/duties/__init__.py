@@ -8,8 +8,8 @@ learnt_settings     has in force what the survey learns of the brokers' settings
 waiting_moves       has waiting moves decided again once there may be room, or a window begins or ends
 cordon_watch        reports new replicas on cordoned brokers
 propagation         marks at the channels what brokers have to learn of a committed round
-topic_deletion      counts confirmed StopReplicas
-topic_removals      removes a topic's znodes after the last one (REMOVALS_AT_ONCE); marks and records without a topic
+topic_deletion      counts confirmed StopReplicas; removes a topic's znodes after the last one (REMOVALS_AT_ONCE);
+                    marks and records without a topic
 progress_sampling   asks brokers how far moves are: how often, and when a move is stalled (`Sampling`); how
                     full their disks are, while somebody looks (INTERVAL_S)
 healing_answers     what self-healing answers operators; what repairs would cost, asked again every ASK_EVERY_S
@@ -25,6 +25,7 @@ partition_counting  counts partitions without leader or in-sync replicas, for th
 As controller and as standby:
 
 broker_survey       asks brokers for their API versions and settings; how long requests wait for that (PATIENCE_S)
-defaults_judge      asks all live brokers before cluster-wide broker configs are changed; how long (ANSWER_S, WHOLE_S)
+defaults_judge      asks all live brokers before cluster-wide broker configs are changed; how long (ANSWER_S, WHOLE_S);
+                    what a broker says to cluster-wide configs
 client_config_keeper  keeps quotas and SCRAM credentials as they are in ZooKeeper
 """

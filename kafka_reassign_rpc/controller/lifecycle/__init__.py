@@ -2,11 +2,12 @@
 
 server_process       one server: its parts, in the order of their start; whether there is a cluster to join
 client_listeners     the listeners for clients and brokers, and the node that they find there: this server
-served_http          `/metrics`, `/health`, `/ready`, and the status page with what it sees of this server
-role_and_readiness   the role of this server, and what metrics show of it
+served_http          `/metrics`, `/health`, `/ready`, and the status page with what it sees of this server; the role of
+                     this server, and what metrics show of it
 server_config        the settings of one server at its start, with their defaults
 supervisor           takes part in elections; runs a term whenever this server is elected; when it tries again (RETRY_S)
-term                 one term: load, fail over, propagate, watch, work
+term                 one term: load, fail over, propagate, watch, work; what brokers know of topics that others may
+                     have edited meanwhile; how long a failover waits for that (ANSWER_S)
 term_duties          the duties of a term, and what one finds for the others to do
 standby              what a server knows that is not the controller: also which id each topic has, and which brokers
                      are live while a KRaft controller controls them

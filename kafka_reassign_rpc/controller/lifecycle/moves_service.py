@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
-from kafka_reassign_rpc.controller.commands import lease_commands
+from kafka_reassign_rpc.controller.commands import queue_commands
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
@@ -139,7 +139,7 @@ class MovesService:
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
     ) -> ThrottledMoves:
         await self._active().up_to_date()
-        changed = await self.submit(lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
+        changed = await self.submit(queue_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
         if isinstance(changed, KafkaError):
             raise changed
         return changed

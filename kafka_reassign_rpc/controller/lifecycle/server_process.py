@@ -18,9 +18,8 @@ from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, first_free
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import ClientListeners
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
-from kafka_reassign_rpc.controller.lifecycle.role_and_readiness import ServerState
 from kafka_reassign_rpc.controller.lifecycle.served_acls import AclKeeper
-from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp, ServedStatus
+from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp, ServedStatus, ServerState
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import KRaftBrokers, Standby
@@ -34,8 +33,7 @@ from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
-from kafka_reassign_rpc.support.parts import HasParts, Part, Parts, nothing
-from kafka_reassign_rpc.support.tasks import Background
+from kafka_reassign_rpc.support.tasks import Background, HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode

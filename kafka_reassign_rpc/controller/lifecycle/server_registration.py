@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.znode_reads import decoded
+from kafka_reassign_rpc.controller.loading.load_topics import decoded
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
-from kafka_reassign_rpc.controller.loading.znode_reads import children
+from kafka_reassign_rpc.controller.loading.load_topics import children
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
 from kafka_reassign_rpc.core.state.partition import Topic

@@ -5,10 +5,15 @@ fail over   make durable what `core.failover` decides, before any other command
 propagate   brokers learn the controller and the whole state
 watch       from now on, changes in ZooKeeper become commands
 work        the loop and the duties (`term_duties`) run until the controller moves
+
+Before brokers are sent anything, some are asked what they know of topics that others may have edited while no
+controller ran: from then on they know what ZooKeeper has.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -18,7 +23,6 @@ from kafka_reassign_rpc.controller.duties.last_control import mark
 from kafka_reassign_rpc.controller.duties.term_tasks import MOVED, TermTasks
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
-from kafka_reassign_rpc.controller.loading import ask_of_edits
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper, ZooKeeperStore
@@ -26,18 +30,23 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core import failover
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.failover import Edits, LastControl, highest_epoch, is_believable
+from kafka_reassign_rpc.core.failover import Edits, LastControl, Told, highest_epoch, is_believable
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.transport.broker_answers import known_topics
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion
 from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
@@ -180,7 +189,7 @@ class Term:
         names = await in_turns(failover.to_ask_about(self._cluster, loaded.written, since))
         links, client_id = self._around.config.links, str(self._sender.id)
         is_enough = partial(failover.is_as_stored, self._cluster, names)
-        told = await ask_of_edits.ask(self.brokers.values(), links, client_id, names, is_enough)
+        told = await ask_of_edits(self.brokers.values(), links, client_id, names, is_enough)
         edits = await in_turns(failover.proven(self._cluster, told, since))
         await Pace().through(failover.keep_ids(self._cluster, edits.lost))
         for name in edits.lost:
@@ -218,3 +227,54 @@ class Term:
         await self._tasks.stop()
         if self._duties is not None:
             await self._duties.channels.close()
+
+
+ANSWER_S = 1.0
+"""How long a failover waits for the answers at most."""
+ASKED = 3
+"""How many brokers are asked: one may have started again, and know nothing."""
+
+
+async def ask_of_edits(
+    brokers: Iterable[Broker],
+    links: BrokerLinks,
+    client_id: str,
+    names: Sequence[str],
+    is_enough: Callable[[Told], bool],
+) -> list[Told]:
+    """What brokers say in time, in the order of broker ids: all that were asked, or those up to the first one that
+    `is_enough`. So a broker that does not answer delays a failover only where another one finds something."""
+    known = list(brokers)
+    asked = random.sample(known, min(ASKED, len(known))) if names else []
+    tasks = [asyncio.create_task(_ask(one, links, client_id, names)) for one in asked]
+    told = list[Told]()
+    try:
+        for answered in asyncio.as_completed(tasks):
+            told.append(await answered)
+            if is_enough(told[-1]):
+                break
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return sorted(told, key=lambda one: one.broker)
+
+
+async def _ask(broker: Broker, links: BrokerLinks, client_id: str, names: Sequence[str]) -> Told:
+    told, pace = Told(broker.id, {}, {}), Pace()
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            client = await links.open(broker, client_id, ANSWER_S)
+            try:
+                async for topic in known_topics(client, names):
+                    told.ids[topic.name] = topic.topic_id
+                    for one in topic.partitions:
+                        if not one.error_code:
+                            name = TopicPartition(topic.name, one.partition_index)
+                            told.leaders[name] = one.leader_id, one.leader_epoch
+                        await pace.rest()
+            finally:
+                client.close()
+    except (OSError, TimeoutError, EOFError, ProtocolError, NoCommonVersion) as error:
+        log.debug("broker %d does not say all that it knows: %s", broker.id, error or type(error).__name__)
+    return told

@@ -22,8 +22,7 @@ from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.reported_by_brokers import Obedience, ReportedByBrokers
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
-from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
-from kafka_reassign_rpc.controller.duties.topic_removals import TopicRemovals
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions, TopicRemovals
 from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves, WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm

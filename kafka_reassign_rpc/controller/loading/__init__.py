@@ -2,8 +2,5 @@
 
 load_cluster   all of it: brokers, configs, marks, KIP-236's znodes and queue, and what the others read
 load_topics    topics, partition states, moves; how many states at once (CHUNK). How many reads are under way:
-               READS_IN_FLIGHT of `zookeeper.zookeeper_client`
-ask_of_edits   what brokers know of topics that others may have edited meanwhile; how long a failover waits for that
-               (ANSWER_S)
-znode_reads    reads of znodes that may not exist, or may be large
+               READS_IN_FLIGHT of `zookeeper.zookeeper_client`; reads of znodes that may not exist, or may be large
 """

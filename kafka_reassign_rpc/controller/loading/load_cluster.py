@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.znode_reads import children, decoded, watched_children
+from kafka_reassign_rpc.controller.loading.load_topics import children, decoded, watched_children
 from kafka_reassign_rpc.core.config_values import BROKERS, TOPICS
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings

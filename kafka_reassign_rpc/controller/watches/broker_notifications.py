@@ -29,7 +29,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.controller.loading.znode_reads import decoded, watched_children
+from kafka_reassign_rpc.controller.loading.load_topics import decoded, watched_children
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper

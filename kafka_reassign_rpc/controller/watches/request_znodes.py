@@ -24,7 +24,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading.znode_reads import decoded, watched_children
+from kafka_reassign_rpc.controller.loading.load_topics import decoded, watched_children
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue

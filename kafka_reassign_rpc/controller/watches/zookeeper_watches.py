@@ -33,7 +33,7 @@ from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRea
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead, ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
-from kafka_reassign_rpc.controller.loading.znode_reads import watched_children
+from kafka_reassign_rpc.controller.loading.load_topics import watched_children
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.unreadable_znodes import UnreadableZnodes

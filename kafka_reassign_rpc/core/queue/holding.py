@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
+from kafka_reassign_rpc.core.reassignment.move_sums import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace, WaitingMove

@@ -41,8 +41,8 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInPro
 from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment import reassign_partitions
 from kafka_reassign_rpc.core.reassignment.alter import cancel
+from kafka_reassign_rpc.core.reassignment.move_sums import origin_of
 from kafka_reassign_rpc.core.reassignment.reassign_partitions import route_conflict, start
-from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster

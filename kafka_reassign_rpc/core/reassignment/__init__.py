@@ -11,8 +11,7 @@ move_progress.py        how far one move is, and one move from sample to sample;
 sampled_log_dirs.py     what brokers report of their log dirs
 stall_reason.py         why a move is stalled: the text of each reason
 move_sums.py            sums over moves in flight, waiting and ended, by request or plan (MOST_GROUPS); past ones for
-                        plots
-waiting_moves.py        the moves that wait, and what they will copy
+                        plots; the moves that wait, and what they will copy
 remaining_time.py       rate and remaining time of moves that share brokers' links; over how long a rate is measured
                         (WINDOW_S); how fast moves copy to and from brokers; observed replication throughput
 """

@@ -18,7 +18,14 @@ from kafka_reassign_rpc.core.reassignment.move_progress import (
     copies_only_untiered,
     is_compacted,
 )
-from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, group_of
+from kafka_reassign_rpc.core.reassignment.move_sums import (
+    GroupedSums,
+    GroupKey,
+    added_by,
+    bytes_to_copy,
+    group_of,
+    waiting_moves,
+)
 from kafka_reassign_rpc.core.reassignment.remaining_time import CopyRates, ObservedThroughput, SharedLinks
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
     Answers,
@@ -27,7 +34,6 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
     replica_size,
 )
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
-from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import requester_of

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import braked_caps
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.reassignment.move_sums import Sums
-from kafka_reassign_rpc.core.reassignment.waiting_moves import (
+from kafka_reassign_rpc.core.reassignment.move_sums import (
+    Sums,
     added_by,
     bytes_to_copy,
     held_text,

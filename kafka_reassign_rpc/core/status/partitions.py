@@ -6,7 +6,7 @@ from collections.abc import Generator
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from kafka_reassign_rpc.core.reassignment.waiting_moves import waiting_move
+from kafka_reassign_rpc.core.reassignment.move_sums import waiting_move
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Partitions, PartitionStatus, known

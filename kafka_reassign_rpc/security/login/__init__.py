@@ -2,8 +2,8 @@
 
 jaas               Java's login configuration
 sasl_login         a mechanism with its credentials, and what GSSAPI needs of the process; protocol, TLS and login of a
-                   client, by its properties
+                   client, by its properties; where the tokens of OAUTHBEARER come from, and when a new one is fetched
+                   (REFRESH_WINDOW)
 sasl_mechanisms    the client's side of the mechanisms; errors without secrets
-oauth_tokens       where the tokens of OAUTHBEARER come from, and when a new one is fetched (REFRESH_WINDOW)
 zookeeper_login    the logins that ZooKeeper speaks, DIGEST-MD5 among them
 """

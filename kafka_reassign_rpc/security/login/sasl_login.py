@@ -5,18 +5,31 @@ GSSAPI (Kerberos) by the entry of a Krb5LoginModule. It needs the package `gssap
 
 MIT Kerberos gets and renews the ticket itself: with `useKeyTab` for the entry's principal, else from the ticket cache
 that kinit has filled. Both come from the environment of the process, so all its logins share them.
+
+The tokens of OAUTHBEARER come from a file, or from a token endpoint by client credentials (KIP-768). Source: Kafka's
+OAuthBearerLoginCallbackHandler, FileTokenRetriever, HttpAccessTokenRetriever and LoginAccessTokenValidator. All of it
+blocks: call it off the event loop.
 """
 
+import base64
+import binascii
+import http.client
+import json
 import os
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlencode, urlsplit
 
-from kafka_reassign_rpc.security.login import oauth_tokens, sasl_mechanisms
+from kafka_reassign_rpc.security.login import sasl_mechanisms
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
-from kafka_reassign_rpc.security.login.sasl_mechanisms import Exchange, TokenProvider
-from kafka_reassign_rpc.security.properties import BadSetting, Properties, protocol_named, uses_sasl, uses_tls
+from kafka_reassign_rpc.security.login.sasl_mechanisms import Exchange, LoginFailed, TokenProvider
+from kafka_reassign_rpc.security.properties import BadSetting, Password, Properties, protocol_named, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.support.files import read_bounded
 from kafka_reassign_rpc.support.secrecy import told, told_path
 
 GSSAPI = "GSSAPI"
@@ -82,6 +95,138 @@ MECHANISMS = (PLAIN, *SCRAM, OAUTHBEARER, GSSAPI)
 JAAS = "sasl.jaas.config"
 KERBEROS_SERVICE = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a setting)
+
+
+TOKEN_BYTES = 1 << 20
+TOKEN_S = 10.0
+"""Limits the connection to a token endpoint, and each part of its answer."""
+REFRESH_WINDOW = 0.8
+"""Kafka's sasl.login.refresh.window.factor: the part of a token's life after which a new one is fetched."""
+
+
+class Token(NamedTuple):
+    """`refresh_at`: seconds of `time.time`."""
+
+    text: Password
+    refresh_at: float
+
+
+Fetch = Callable[[], str]
+
+
+class TokenSource:
+    """Keeps a token until most of its life is over; one thread fetches it for all."""
+
+    def __init__(self, fetch: Fetch, now: Callable[[], float] = time.time) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._lock = Lock()
+        self._token: Token | None = None
+
+    def token(self) -> str:
+        with self._lock:
+            now = self._now()
+            if self._token is None or now >= self._token.refresh_at:
+                text = self._fetch()
+                self._token = Token(Password(text), now + (expiry(text) - now) * REFRESH_WINDOW)
+            return self._token.text.value
+
+
+def expiry(token: str) -> float:
+    """`exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
+    parts = token.split(".")
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return float(claims["exp"])
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError, binascii.Error):
+        raise LoginFailed("OAUTHBEARER: the token is no JWT with the claim exp") from None
+
+
+def token_source(
+    url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str
+) -> TokenSource:
+    """`options`: of the JAAS entry; `place`: the setting of the URL. Raises BadSetting."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        path = Path(unquote(parts.path))
+        return TokenSource(lambda: _from_file(path))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise BadSetting(f"{place}: expected a URL that begins with file://, https:// or http://, without a user in it")
+    try:
+        port = parts.port
+    except ValueError:
+        raise BadSetting(f"{place}: the port of the URL is none") from None
+    client, secret = options.get("clientId"), options.get("clientSecret")
+    if not client or not secret:
+        raise BadSetting(f"{place}: a token endpoint needs clientId and clientSecret in the login configuration")
+    endpoint = _Endpoint(parts.scheme, parts.hostname, port, parts.path or "/", parts.query)
+    credentials = Password(base64.b64encode(f"{client}:{secret}".encode()).decode())
+    scope = options.get("scope")
+    return TokenSource(lambda: _from_endpoint(endpoint, credentials, scope, context))
+
+
+def _from_file(path: Path) -> str:
+    try:
+        data = read_bounded(path, TOKEN_BYTES)
+    except OSError as error:
+        raise LoginFailed(f"OAUTHBEARER: cannot read {told_path(path)}: {error.strerror}") from None
+    return _checked(data, str(path))
+
+
+class _Endpoint(NamedTuple):
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    query: str
+
+    @property
+    def shown(self) -> str:
+        """Without the query, which may have a key."""
+        return f"{self.scheme}://{self.host}{'' if self.port is None else f':{self.port}'}{self.path}"
+
+
+def _from_endpoint(
+    endpoint: _Endpoint, credentials: Password, scope: str | None, context: Callable[[], ssl.SSLContext]
+) -> str:
+    body = urlencode({"grant_type": "client_credentials"} | ({"scope": scope} if scope else {}))
+    headers = {
+        "Accept": "application/json",
+        "Authorization": f"Basic {credentials.value}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    target = endpoint.path + (f"?{endpoint.query}" if endpoint.query else "")
+    connection: http.client.HTTPConnection
+    if endpoint.scheme == "https":
+        connection = http.client.HTTPSConnection(endpoint.host, endpoint.port, timeout=TOKEN_S, context=context())
+    else:
+        connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=TOKEN_S)
+    try:
+        connection.request("POST", target, body, headers)
+        with connection.getresponse() as answer:
+            data = answer.read(TOKEN_BYTES + 1)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise LoginFailed(f"OAUTHBEARER: no token from {endpoint.shown}: {reason}") from None
+    finally:
+        connection.close()
+    if answer.status != http.HTTPStatus.OK:
+        raise LoginFailed(f"OAUTHBEARER: no token from {endpoint.shown}: status {answer.status}")
+    try:
+        token = json.loads(data)["access_token"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        token = None
+    if not isinstance(token, str):
+        raise LoginFailed(f"OAUTHBEARER: the answer of {endpoint.shown} has no access_token")
+    return _checked(token.encode(errors="replace"), endpoint.shown)
+
+
+def _checked(data: bytes, where: str) -> str:
+    """A token goes out between bytes that have a meaning, so it may have only the bytes of a JWT."""
+    text = data.decode("ascii", errors="replace").strip()
+    if len(data) > TOKEN_BYTES or not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise LoginFailed(f"OAUTHBEARER: there is no token at {where}")
+    return text
 
 
 class SaslLogin:
@@ -154,7 +299,7 @@ def _token_provider(entry: JaasEntry, properties: Properties) -> TokenProvider:
     extensions = {
         key.removeprefix("extension_"): value for key, value in entry.options.items() if key.startswith("extension_")
     }
-    return _Provider(oauth_tokens.source(url, entry.options, lambda: _context(tls), name), extensions)
+    return _Provider(token_source(url, entry.options, lambda: _context(tls), name), extensions)
 
 
 def _context(tls: TlsConfig) -> ssl.SSLContext:
@@ -164,7 +309,7 @@ def _context(tls: TlsConfig) -> ssl.SSLContext:
 class _Provider:
     """With the extensions of the login configuration (KIP-342)."""
 
-    def __init__(self, source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> None:
+    def __init__(self, source: TokenSource, extensions: Mapping[str, str]) -> None:
         self._source = source
         self._extensions = extensions
 

@@ -4,13 +4,12 @@
     certificate_stores.py    PEM, PKCS12 and JKS, recognised by their bytes; the largest file (LARGEST_STORE); the JKS
                              format; DER
     context_parts.py         protocol versions (VERSIONS), cipher suites, keys from memory, the warning before a
-                             certificate ends
+                             certificate ends; a context that is made again when its files change (CHECK_S)
     principal_mapping.py     a certificate's subject as Java prints it; ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
     server_object.py         alerts for peers whose handshake fails, and the name that a client asks for
     own_handshake.py         whether a peer with the same settings would take the own certificate, and for which
                              names any client takes one
-    reloaded_context.py      a context that is made again when its files change (CHECK_S)
 
 Source: org.apache.kafka.common.security.ssl (Kafka 3.9).
 """

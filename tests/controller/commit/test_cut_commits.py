@@ -24,7 +24,7 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
 )
 from kafka_reassign_rpc.controller.duties.delegation_tokens import remove_expired_tokens
 from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, ProducerIds
-from kafka_reassign_rpc.controller.duties.topic_removals import remove_topic
+from kafka_reassign_rpc.controller.duties.topic_deletion import remove_topic
 from kafka_reassign_rpc.controller.lifecycle.term import ensure_feature_znode
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,

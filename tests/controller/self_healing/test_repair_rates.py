@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.controller.commands.queue_commands import ChangeLeaseRates
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.repair_targets import renewed
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves

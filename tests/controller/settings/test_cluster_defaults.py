@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from kafka_reassign_rpc.controller.duties import defaults_judge
-from kafka_reassign_rpc.controller.duties.defaults_judge import Verdict, decide
-from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
+from kafka_reassign_rpc.controller.duties.defaults_judge import Refusal, Verdict, decide
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.controller import throttle_leases
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
-from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.controller.commands.queue_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.controller.store import ReloadNeeded

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
-from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.controller.commands.queue_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.telemetry.server_status import figures_of
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation

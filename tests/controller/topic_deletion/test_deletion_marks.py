@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
 from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, DeleteTopicsCommand
-from kafka_reassign_rpc.controller.duties import topic_removals
+from kafka_reassign_rpc.controller.duties import topic_deletion
 from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
@@ -117,7 +117,7 @@ async def test_sv_10_no_topic_is_created_while_there_is_a_mark_of_its_name(zk: Z
         assert await topics(zk) == {"other"}
         assert controller.cluster.stale_marks == {"x"}
 
-        await topic_removals.remove_marks(controller.zk, controller.store, ["x"])
+        await topic_deletion.remove_marks(controller.zk, controller.store, ["x"])
         assert await no_marks(zk)
     async with elected_controller(zk_connect) as controller:
         assert isinstance(await create(controller, "x"), CreatedTopic)
@@ -176,7 +176,7 @@ async def test_sv_10_a_mark_stays_where_its_topic_has_come_in_between(zk: ZooKee
     async with elected_controller(zk_connect) as controller:
         await put_topic(zk, "x", {0: (1, 2)})
         await mark(zk, "x", "y")
-        await topic_removals.remove_marks(controller.zk, controller.store, ["x", "y", "z"])
+        await topic_deletion.remove_marks(controller.zk, controller.store, ["x", "y", "z"])
         assert await marks(zk) == {"x"}
 
 
@@ -207,7 +207,7 @@ async def test_sv_10_a_removal_that_dies_anywhere_leaves_the_topic_and_its_mark_
             async with elected_controller(chroot) as controller:
                 controller.zk.lives = lives
                 try:
-                    await topic_removals.remove_topic(controller.zk, controller.store, controller.cluster.topics["t"])
+                    await topic_deletion.remove_topic(controller.zk, controller.store, controller.cluster.topics["t"])
                     ended = True
                 except ControllerMoved:
                     pass
@@ -229,7 +229,7 @@ async def test_sv_10_a_removal_spares_another_topic_of_the_same_name(zk: ZooKeep
         known = controller.cluster.topics["t"]
         await delete_tree(zk, znode_paths.topic("t"))
         await put_topic(zk, "t", {0: (2, 1)})
-        await topic_removals.remove_topic(controller.zk, controller.store, known)
+        await topic_deletion.remove_topic(controller.zk, controller.store, known)
         assert await topics(zk) == {"t"}
         assert await zk.exists(znode_paths.partition_state("t", 0)) is not None
 
@@ -240,5 +240,5 @@ async def test_sv_10_a_removal_whose_mark_was_removed_by_hand_ends_with_neither(
     await mark(zk, "t")
     async with elected_controller(zk_connect) as controller:
         await zk.delete(znode_paths.delete_topic("t"))
-        await topic_removals.remove_topic(controller.zk, controller.store, controller.cluster.topics["t"])
+        await topic_deletion.remove_topic(controller.zk, controller.store, controller.cluster.topics["t"])
         assert (await topics(zk), await marks(zk)) == (set(), set())

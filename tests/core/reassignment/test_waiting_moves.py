@@ -1,6 +1,6 @@
 """The moves that wait, in the queue and in the batch, and what keeps one from starting."""
 
-from kafka_reassign_rpc.core.reassignment.waiting_moves import (
+from kafka_reassign_rpc.core.reassignment.move_sums import (
     FOR_APPROVAL,
     added_by,
     bytes_to_copy,

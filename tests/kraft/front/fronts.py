@@ -16,7 +16,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     ListPartitionReassignmentsResponse,
 )
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.support.host_port import Address

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import client_configs, load_properties
-from kafka_reassign_rpc.security.login.oauth_tokens import TokenSource
-from kafka_reassign_rpc.security.login.sasl_login import client_security
+from kafka_reassign_rpc.security.login.sasl_login import TokenSource, client_security
 from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, next_token
 from kafka_reassign_rpc.security.properties import BadSetting
 from tests.certificates import Authority

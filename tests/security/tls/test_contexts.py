@@ -14,9 +14,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
 
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.security.tls.context_parts import openssl_name
+from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext, openssl_name
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
-from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.server_object import asked_name
 from tests.certificates import Authority, Issued
 from tests.security.tls.keytool_files import RECORDED, STORE_PASSWORD

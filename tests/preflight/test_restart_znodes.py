@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.table import Ending
-from kafka_reassign_rpc.zookeeper import restart_znodes as znodes
+from kafka_reassign_rpc.preflight import restart_findings as znodes
 
 CONFIG = b'{"version":1,"config":{%s}}'
 
