@@ -42,8 +42,8 @@ from benchmarks import (
 )
 from benchmarks.results import PAGE, ROOT, document, written
 from benchmarks.tables import recorded
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import JarsUnavailable
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_kraft import JarsUnavailable
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.stock import kraft
 from tests.stock.jars import BROKER_VERSION, jars
 

@@ -25,7 +25,7 @@ from docs.result_columns import results_page
 from docs.snapshot_columns import snapshots_page
 from docs.status_api import status_api_page, status_schema_file
 from kafka_reassign_rpc.api.api_definition import ApiGroup
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS, Row
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.telemetry.event_recorder import (

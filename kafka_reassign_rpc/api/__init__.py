@@ -10,8 +10,7 @@ vendor_table.py          the documents of AskDocument and the commands of DoComm
                          the right that it needs
 api_definition.py        `Api`, how a handler module declares itself; how many elements its requests may have (FEW,
                          MANY, …); `RequestContext`, from where a request came
-registry.py              the table of all APIs
-dispatch.py              from a decoded request to its handler and back
+dispatch.py              from a decoded request to its handler and back; the table of all APIs; what a server needs
 ports.py                 `Node`, `ControllerPort` and others: what handlers call
 config_ports.py          the ports of configs, settings, quotas and ACLs
 access.py                what the caller of a request may do; what its refusal and the event access.denied say

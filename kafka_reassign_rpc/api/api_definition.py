@@ -82,7 +82,7 @@ ALL_PARTITIONS = 300_000
 
 
 class ApiGroup(Enum):
-    """Who sends the requests of an API. Each node serves some of these groups (see `api.registry`)."""
+    """Who sends the requests of an API. Each node serves some of these groups (see `api.dispatch`)."""
 
     CLIENT = "clients and tools"
     INTER_BROKER = "brokers, to their controller"

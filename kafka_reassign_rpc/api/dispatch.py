@@ -1,12 +1,31 @@
-"""From a decoded request to its handler and back: rights, the door, errors as answers."""
+"""From a decoded request to its handler and back: the table of APIs, rights, the door, errors as answers.
+
+Each module of this package named `a<key>_<name>.py` declares one `API`, and the tables
+of what a node refuses have a row for each, as has that of documents and commands of ours.
+
+"""
 
 import logging
+import re
 from asyncio import iscoroutine
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Protocol
 
+from kafka_reassign_rpc import api as handlers
+from kafka_reassign_rpc.api import refused_coordination, refused_records, vendor_table
 from kafka_reassign_rpc.api.access import EVERYTHING, Access, Authorizer, ClusterRights
-from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Encoded,
+    Handled,
+    Peer,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.api.ports import MovesNode, obeyed
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
@@ -28,6 +47,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
+from kafka_reassign_rpc.protocol.versions import Versions
 from kafka_reassign_rpc.support.turns import at_once, in_turns, start
 
 log = logging.getLogger(__name__)
@@ -196,3 +216,65 @@ def _small(handled: Handled) -> ApiMessage | None:
 def _has_top_level_error(response: type[ApiMessage], version: int) -> bool:
     field = response._struct.fields.get("error_code")
     return field is not None and bool(field.for_version_q(version))
+
+
+TABLES = (refused_records, refused_coordination, vendor_table)
+_HANDLER_MODULE = re.compile(r"a\d+_\w+")
+
+
+def table(apis: Iterable[Api]) -> dict[int, Api]:
+    return {api.key: api for api in sorted(apis, key=lambda api: api.key)}
+
+
+def advertised(apis: Mapping[int, Api]) -> Versions:
+    return {key: (api.min_version, api.max_version) for key, api in apis.items() if api.advertised}
+
+
+def _load() -> dict[int, Api]:
+    names = [module.name for module in iter_modules(handlers.__path__) if _HANDLER_MODULE.fullmatch(module.name)]
+    handled = (import_module(f"{handlers.__name__}.{name}").API for name in names)
+    return table([*handled, *(api for module in TABLES for api in module.APIS)])
+
+
+def _of(group: ApiGroup) -> dict[int, Api]:
+    return {key: api for key, api in SERVER_APIS.items() if api.group is group}
+
+
+SERVER_APIS: Mapping[int, Api] = _load()
+"""All APIs that the server process serves."""
+
+CLIENT_APIS: Mapping[int, Api] = _of(ApiGroup.CLIENT)
+"""APIs that every node serves. A node that is not the controller answers NOT_CONTROLLER to a request that only the
+controller can carry out."""
+
+INTER_BROKER_APIS: Mapping[int, Api] = _of(ApiGroup.INTER_BROKER)
+"""APIs that brokers call on their controller."""
+
+SENT_TO_SERVERS: frozenset[int] = frozenset(key for key, api in SERVER_APIS.items() if api.group is ApiGroup.VENDOR)
+"""APIs that clients send to servers of this product alone."""
+
+SENT_TO_CONTROLLER: frozenset[int] = SENT_TO_SERVERS | {
+    key for key, api in SERVER_APIS.items() if api.to_controller or api.group is ApiGroup.INTER_BROKER
+}
+"""The same, and APIs that clients and brokers send to the controller alone."""
+
+
+class Service(Protocol):
+    """What a server needs to answer requests: a `Dispatcher`, or what relays them."""
+
+    @property
+    def served(self) -> Mapping[int, tuple[int, int]]:
+        """Versions by API key. A request for any other closes the connection."""
+
+    @property
+    def max_elements(self) -> Mapping[int, int]:
+        """The most array elements of a request, by API key."""
+
+    def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
+        """The answer to a request that cannot be decoded; None closes the connection."""
+
+    def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
+        """The answer in the midst of authentication, or None if it has no field for an error."""
+
+    def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
+        """Does not raise for a request's own errors: every answer has a place for them."""

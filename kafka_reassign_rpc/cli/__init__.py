@@ -10,8 +10,7 @@ webhook_settings                          about notifications (defaults: control
 cluster_settings                          about what `watch` sees, and about a server in front of KRaft (default:
                                           kraft.state_log.log_reading)
 security_settings                         about TLS and logins, also about SASL of listeners (defaults:
-                                          security.sasl.sasl_config)
-outward_settings                          about connections to brokers and to ZooKeeper
+                                          security.sasl.sasl_config); about connections to brokers and to ZooKeeper
 listener_settings                         listeners, their protocols and their security, made from settings
 security_names                            names that mean security and that nothing would use
 cluster_access                            which cluster check, leave and status mean, and how they and serve reach it

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli import security_settings
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 PATIENCE_MS = 10_000
 """How long the cluster may take to answer, unless command.config says otherwise."""
 
-_SETTINGS = [one for one in SETTINGS if one.group == outward_settings.ZOOKEEPER]
+_SETTINGS = [one for one in SETTINGS if one.group == security_settings.ZOOKEEPER]
 _SETTINGS += [one for one in SETTINGS if one.name in (jaas.JAAS_FILE, OTHER_NAMES)]
 _FLAGS = ("config", "kafka_config", *(one.key for one in _SETTINGS))
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.cli.long_running import announce, ended_first
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import EmbeddedKRaft
+from kafka_reassign_rpc.embedded_kraft import EmbeddedKRaft
 from kafka_reassign_rpc.kraft.front import FrontNodes, FrontSettings
 from kafka_reassign_rpc.kraft.kraft_process import KRaftConfig, KRaftProcess
 from kafka_reassign_rpc.kraft.term_duties import Asked

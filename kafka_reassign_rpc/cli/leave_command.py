@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli import security_settings
 from kafka_reassign_rpc.cli.cluster_access import (
     add_access,
     add_cluster,
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _of_kraft(arguments, seconds)
     if arguments.delete_topic:
         raise UsageError("--delete-topic: a cluster in ZooKeeper mode has no topic of ours")
-    access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
+    access = security_settings.access(security_properties(read_settings(arguments, SETTINGS)))
     history = None if arguments.without_history or not arguments.export else _history(arguments, seconds)
     work = _leave(connect, access, seconds, _choices(arguments, history))
     return _done(work, (ZkError, OSError), _advice, f"while {znode_paths.REASSIGN_CANCEL} exists no new move starts")

@@ -15,8 +15,8 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo, find_topics
 from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.partition import topic_id_of
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES
-from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_kraft import NODES
+from kafka_reassign_rpc.embedded_zookeeper import tied_to_us
 from kafka_reassign_rpc.kraft.state_log.leader_calls import NOT_LEADER
 from kafka_reassign_rpc.kraft.state_log.record_batches import Record, encode_batch
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, ProduceRequest

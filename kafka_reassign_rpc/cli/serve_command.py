@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli import security_settings
 from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, FRONT_SETTINGS, WATCH
 from kafka_reassign_rpc.cli.connection_settings import (
     CREATION_RATE,
@@ -35,8 +35,8 @@ from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, consequences, with_values
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES, EmbeddedKRaft
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_kraft import NODES, EmbeddedKRaft
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.server.http_server import HttpSecurity
@@ -221,8 +221,8 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         advertised=values["advertised.listeners"],
         brokers_listener=brokers_listener(values),
         server_id=values["broker.id"],
-        links=outward_settings.links(properties, values["inter.broker.listener.name"]),
-        zookeeper_access=outward_settings.access(properties),
+        links=security_settings.links(properties, values["inter.broker.listener.name"]),
+        zookeeper_access=security_settings.access(properties),
         takeover=Takeover(values["controller.takeover"]),
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
         new_cluster=new_cluster,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli import security_settings
 from kafka_reassign_rpc.cli.cluster_access import (
     add_access,
     add_cluster,
@@ -98,7 +98,7 @@ def _of_zookeeper(arguments: argparse.Namespace, seconds: float) -> int:
     values = read_settings(arguments, SETTINGS)
     for one in readable(secret_files(values)):
         say(f"warning: {one}")
-    access = outward_settings.access(security_properties(values))
+    access = security_settings.access(security_properties(values))
     logging.disable(logging.CRITICAL)
     try:
         status = asyncio.run(read_status.from_zookeeper(connect, seconds, access))

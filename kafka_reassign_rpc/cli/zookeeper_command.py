@@ -10,7 +10,7 @@ from kafka_reassign_rpc.cli.long_running import (
     run_until_signalled,
     set_up_logging,
 )
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 HELP = "run a real ZooKeeper; it needs only Java"

@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handler, served
-from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
+from kafka_reassign_rpc.api.dispatch import CLIENT_APIS, INTER_BROKER_APIS, Dispatcher, table
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig

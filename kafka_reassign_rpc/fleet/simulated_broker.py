@@ -9,9 +9,9 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
+from kafka_reassign_rpc.api.dispatch import advertised
 from kafka_reassign_rpc.api.left_to_brokers import check_alter_config
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
-from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, flag
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers

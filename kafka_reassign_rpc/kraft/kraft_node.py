@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import Answer, Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import ConfigChange, ConfigPort, SettingsPort
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, RecordedEvents, StatusPort
-from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesService
 from kafka_reassign_rpc.controller.lifecycle.server_config import own_settings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder, recorded_events

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, RequestTimedOut
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.kraft import alter_sender
 from kafka_reassign_rpc.kraft.alter_sender import AlterSender

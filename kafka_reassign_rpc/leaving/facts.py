@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
-from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import stored_configs
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import stored_configs
 from kafka_reassign_rpc.core.config_values import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import MoveTerms

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.controller.store import ConfigWrite
-from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import transactions_of
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import transactions_of
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE

@@ -19,10 +19,9 @@ from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ControllerView, PartitionHealth, ServerView, TermView
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
 from kafka_reassign_rpc.preflight.under_kraft_findings import ASK, NOT_KNOWN

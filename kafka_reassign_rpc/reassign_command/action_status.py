@@ -34,9 +34,8 @@ from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatu
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, Status, Totals
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
+from kafka_reassign_rpc.core.status.views import ControllerView, PartitionHealth, ServerView, TermView, WatchView
 from kafka_reassign_rpc.reassign_command import action_heal, action_watch, history_plots
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext, say
 from kafka_reassign_rpc.reassign_command.action_events import newest_events

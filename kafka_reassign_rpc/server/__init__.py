@@ -22,7 +22,6 @@ process_limits.py     how many connections the process can open (MOST_CONNECTION
                       COLLECT_EVERY_S), so that they do not hold up the event loop
 server_limits.py      the limits on frames, requests and connections, by Kafka's names, with their defaults; counters
                       for metrics
-request_service.py    what answers the requests (`api.dispatch.Dispatcher`)
 http_server.py        the pages for metrics and health, and the limits on their connections (MAX_CONNECTIONS, LIVES_S,
                       …); who may read them
 """

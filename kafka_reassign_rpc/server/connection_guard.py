@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable
 
 from kafka_reassign_rpc.api.api_definition import Peer
+from kafka_reassign_rpc.api.dispatch import Service
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.security.authenticator import Admission, AuthenticationContext, Authenticator, End, Step
 from kafka_reassign_rpc.server.listener import Listener
-from kafka_reassign_rpc.server.request_service import Service
 
 
 class RequestsOf:

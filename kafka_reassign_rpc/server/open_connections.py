@@ -14,13 +14,13 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+from kafka_reassign_rpc.api.dispatch import Service
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED, ConnectionQuotas, RequestQuotas
 from kafka_reassign_rpc.server import connection_times, process_limits
 from kafka_reassign_rpc.server.connection_times import ConnectionTimes, StepsUnderWay, Timed, Watched, slowest
 from kafka_reassign_rpc.server.listener import Handshake
 from kafka_reassign_rpc.server.request_budgets import RequestBudgets
-from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 from kafka_reassign_rpc.support.bounded_log import LineLimit
 from kafka_reassign_rpc.support.counted import counted

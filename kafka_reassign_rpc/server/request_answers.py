@@ -18,6 +18,7 @@ from inspect import isawaitable
 from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Peer
+from kafka_reassign_rpc.api.dispatch import Service
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.core.quotas.connection_quotas import RequestQuotas, RequestUse
@@ -36,7 +37,6 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.served_connection import Connection, Refusal
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.protocol.versions import ApiKey
-from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.support.turns import LoopTime, in_turns
 

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from kafka_reassign_rpc.api.dispatch import Service
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.server.listener import HandshakeTurns, Listener, Listening, listen
 from kafka_reassign_rpc.server.open_connections import OpenConnections
-from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
 from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 from kafka_reassign_rpc.support.counted import counted

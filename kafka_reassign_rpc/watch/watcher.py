@@ -36,9 +36,8 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir,
 from kafka_reassign_rpc.core.state.broker import LostQuorum
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import lost_brokers
-from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, WatchView
+from kafka_reassign_rpc.core.status.views import ControllerView, PartitionHealth, ServerView, TermView, WatchView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.error_text import error_text

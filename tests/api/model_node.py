@@ -12,6 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS, advertised
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
@@ -23,7 +24,6 @@ from kafka_reassign_rpc.api.ports import (
     NodeEndpoint,
     RecordedEvents,
 )
-from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair

@@ -7,8 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.api.api_definition import AclResource, Peer, RequestContext
-from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS, Dispatcher
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol import messages as m

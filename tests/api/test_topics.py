@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica, NewPartitions, NewTopic
-from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaStorageError
 from kafka_reassign_rpc.protocol.messages import (
     AlterReplicaLogDirsRequest,

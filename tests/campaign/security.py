@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
+from kafka_reassign_rpc.embedded_zookeeper import QUICK_START
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
+from kafka_reassign_rpc.embedded_zookeeper import free_ports
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.own_server_znodes import encode_registered_server
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc import embedded_kraft
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.embedded_kraft import kafka_jars
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import KAFKA_VERSION, JarsUnavailable
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import NODES
+from kafka_reassign_rpc.embedded_kraft import KAFKA_VERSION, NODES, JarsUnavailable
 from tests.docs.pages import DOCS, README, section_of, shell_commands
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.http_client import get
@@ -150,7 +149,7 @@ def test_sv_1_without_maven_it_is_said_what_to_install_or_to_give(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JarsUnavailable, match=r"Maven is needed.*or serve a cluster of yours: --bootstrap-server"):
-        kafka_jars.class_path(tmp_path)
+        embedded_kraft.class_path(tmp_path)
 
 
 def test_sv_1_jars_that_maven_has_found_are_looked_for_again_where_one_is_gone(
@@ -160,7 +159,7 @@ def test_sv_1_jars_that_maven_has_found_are_looked_for_again_where_one_is_gone(
     jar.touch()
     kept.write_text(os.pathsep.join([str(jar), str(jar)]))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert kafka_jars.class_path(tmp_path) == kept.read_text()
+    assert embedded_kraft.class_path(tmp_path) == kept.read_text()
     jar.unlink()
     with pytest.raises(JarsUnavailable):
-        kafka_jars.class_path(tmp_path)
+        embedded_kraft.class_path(tmp_path)

@@ -4,7 +4,7 @@ import gc
 from contextlib import suppress
 from functools import partial
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.protocol.frame_codec import request_prefix
 from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiVersionsRequest
 from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.cli.listener_settings import listener_security
-from kafka_reassign_rpc.cli.outward_settings import links
+from kafka_reassign_rpc.cli.security_settings import links
 from kafka_reassign_rpc.controller.lifecycle import own_tls
 from kafka_reassign_rpc.controller.lifecycle.own_tls import certificates
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request
 from kafka_reassign_rpc.core.failover import STEPS

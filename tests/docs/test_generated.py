@@ -13,7 +13,7 @@ from docs.plan_columns import TABLES
 from docs.result_columns import RESULTS
 from docs.status_api import status_schemas
 from kafka_reassign_rpc.api import large_requests
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.lifecycle import served_acls

@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper, JavaNotFound, ZooKeeperFailed, java
+from kafka_reassign_rpc.embedded_zookeeper import (
+    EmbeddedZooKeeper,
+    JavaNotFound,
+    ZooKeeperFailed,
+    find_java,
+    parse_version,
+)
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
@@ -106,7 +112,7 @@ def test_sv_1_without_java_the_message_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(JavaNotFound, match=r"^Java 17 or later is needed .*no java in JAVA_HOME or on the PATH"):
-        java.find_java()
+        find_java()
 
 
 def test_sv_1_an_old_java_is_named_with_its_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -117,7 +123,7 @@ def test_sv_1_an_old_java_is_named_with_its_version(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JavaNotFound, match=r"JAVA_HOME: .*/bin/java is Java 11"):
-        java.find_java()
+        find_java()
 
 
 @pytest.mark.parametrize(
@@ -130,4 +136,4 @@ def test_sv_1_an_old_java_is_named_with_its_version(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_sv_1_java_versions_are_read_in_both_schemes(text: str, version: int | None) -> None:
-    assert java.parse_version(text) == version
+    assert parse_version(text) == version

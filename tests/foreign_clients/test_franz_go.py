@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, UnknownTopicOrPartition
 from kafka_reassign_rpc.fleet.fleet import BROKER_APIS
 from kafka_reassign_rpc.kraft.kraft_node import MOVES_APIS

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.protocol.messages import REQUESTS
 from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from tests.fuzz.connections import HOSTS, connected

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import ProduceRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
+from kafka_reassign_rpc.embedded_zookeeper import QUICK_START
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import DIGEST_MODULE, zookeeper_login
 from kafka_reassign_rpc.security.properties import parse_properties

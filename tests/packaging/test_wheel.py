@@ -50,7 +50,7 @@ import importlib, pkgutil, sys, kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 for part in sys.argv[1:]:
     name = f"kafka_reassign_rpc.{part}"
-    for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+    for found in pkgutil.walk_packages(getattr(importlib.import_module(name), "__path__", ()), f"{name}."):
         importlib.import_module(found.name)
 """
 CLIENT = ("client", "core", "protocol", "reassign_command", "schemas", "support")

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import JarsUnavailable
+from kafka_reassign_rpc.embedded_kraft import JarsUnavailable
 from kafka_reassign_rpc.pipeline.store_paths import store_path
 from tests.conftest import run
 from tests.pipeline.jobs_for_spark import LAST, plan_commands, prepare, settings, started

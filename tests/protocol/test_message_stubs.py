@@ -7,8 +7,8 @@ from typing import Any, get_args, get_type_hints
 
 from kafka_reassign_rpc.api import refusals
 from kafka_reassign_rpc.api.api_definition import Answer, Api
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.large_requests import SMALL
-from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.fleet.fleet import CONTROLLED_APIS
 from kafka_reassign_rpc.protocol import generate_stubs, messages

@@ -24,8 +24,8 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Move, StatusProblem
-from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import UnhealthyPartitions
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
 from kafka_reassign_rpc.reassign_command import action_status

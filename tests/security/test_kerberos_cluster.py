@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
+from kafka_reassign_rpc.embedded_zookeeper import QUICK_START, EmbeddedZooKeeper
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import zookeeper_login
 from kafka_reassign_rpc.zookeeper import znode_paths

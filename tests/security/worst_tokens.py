@@ -9,7 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.protocol.frame_codec import uvarint
 from kafka_reassign_rpc.protocol.messages import (
     REQUESTS,

@@ -15,8 +15,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import AclResource, Api
-from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS, Dispatcher
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     RESOURCE_TYPES,

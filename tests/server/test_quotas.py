@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaTable
 from kafka_reassign_rpc.core.quotas.connection_quotas import RequestQuotas
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows

@@ -6,8 +6,7 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
-from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView, UnhealthyPartitions
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import broker
 

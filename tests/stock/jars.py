@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.embedded_kraft.kafka_jars import JarsUnavailable, run_maven
+from kafka_reassign_rpc.embedded_kraft import JarsUnavailable, run_maven
 
 BROKER_VERSION = "3.9.1"
 """The last line of Kafka that runs on ZooKeeper."""

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import (
+from kafka_reassign_rpc.embedded_kraft import (
     are_formatted,
     format_dirs,
     node_properties,

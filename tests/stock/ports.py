@@ -1,6 +1,6 @@
 """Ports for JVMs that bind them only seconds after they were chosen: the package has them for its own ones."""
 
-from kafka_reassign_rpc.embedded_kraft.kraft_cluster import is_free, kept_ports
+from kafka_reassign_rpc.embedded_kraft import is_free, kept_ports
 
 __all__ = ["kept_ports", "ports_in_a_row"]
 

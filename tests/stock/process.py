@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper import tied_to_us
 from tests.fork_server import ForkedProcess, fork_server
 from tests.waiting import pause_s
 

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
 from kafka_reassign_rpc.watch.seen_cluster import Heard, heard, lacking

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch.move_book import MoveBook, Standing

@@ -6,9 +6,8 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.status.partition_health import HEALTHY
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
+from kafka_reassign_rpc.core.status.views import HEALTHY, ControllerView, ServerView, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import TopicAuthorizationFailed, Unkno
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 from kafka_reassign_rpc.support.slices import run_through
 from tests.http_client import get

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper, free_ports
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper, free_ports
 
 
 class Ensemble:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData, Stat
 from kafka_reassign_rpc.zookeeper.transactions import transact_many
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

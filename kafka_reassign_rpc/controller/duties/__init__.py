@@ -19,7 +19,6 @@ leader_balance      preferred leader elections from time to time; how often, and
                     `core.settings.broker_settings`
 delegation_tokens   removes delegation tokens that have expired (CHECK_INTERVAL_S)
 producer_ids        allocates blocks of producer ids (their size: `controller.duties.producer_ids`)
-last_control        keeps the mark of the last control, by which an absence is known (EVERY_S)
 partition_counting  counts partitions without leader or in-sync replicas, for the metrics (INTERVAL_S)
 
 As controller and as standby:

@@ -3,7 +3,7 @@
 import asyncio
 
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.status.partition_health import HEALTHY, PartitionHealth
+from kafka_reassign_rpc.core.status.views import HEALTHY, PartitionHealth
 from kafka_reassign_rpc.support.turns import Pace
 
 INTERVAL_S = 5.0

@@ -8,7 +8,8 @@ server_config        the settings of one server at its start, with their default
 supervisor           takes part in elections; runs a term whenever this server is elected; when it tries again (RETRY_S)
 term                 one term: load, fail over, propagate, watch, work; what brokers know of topics that others may
                      have edited meanwhile; how long a failover waits for that (ANSWER_S)
-term_duties          the duties of a term, and what one finds for the others to do
+term_duties          the duties of a term, and what one finds for the others to do; keeps the mark of the last control,
+                     by which an absence is known (MARKED_EVERY_S)
 standby              what a server knows that is not the controller: also which id each topic has, and which brokers
                      are live while a KRaft controller controls them
 moves_service        the controller of moves as the APIs call it; NOT_CONTROLLER where it is none

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
-from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.dispatch import SENT_TO_CONTROLLER, SENT_TO_SERVERS, SERVER_APIS, Dispatcher, advertised
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, RecordedEvents, StatusPort
-from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, SERVER_APIS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokersDoor
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService

@@ -30,8 +30,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.status.broker_documents import ControllerState, broker_states
 from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.core.status.moves import moves_in_flight
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
-from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.status.views import PartitionHealth, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms

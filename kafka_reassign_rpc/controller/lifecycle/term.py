@@ -19,10 +19,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from kafka_reassign_rpc.controller.duties.last_control import mark
 from kafka_reassign_rpc.controller.duties.term_tasks import MOVED, TermTasks
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
-from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
+from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties, mark_last_control
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper, ZooKeeperStore
@@ -169,7 +168,7 @@ class Term:
             if held is not None:
                 await self._store.reading(lambda: duties.requests.hold_all(held))
                 self._log_held(held)
-            await mark(self._store, self._sender.epoch, now_ms())
+            await mark_last_control(self._store, self._sender.epoch, now_ms())
             await self._store.reading(duties.watches.place)
             self._tasks.failed_over()
             began = True

@@ -1,4 +1,9 @@
-"""The duties of a term, put together on the cluster that it has loaded; and what one finds for the others to do."""
+"""The duties of a term, put together on the cluster that it has loaded; and what one finds for the others to do.
+
+One keeps the mark of the last control: a server that is elected after others have controlled the cluster knows for how
+long they did. It is first written when a failover is durable: a server that dies before leaves the decision about the
+waiting moves to the next.
+"""
 
 import asyncio
 import logging
@@ -12,7 +17,6 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
-from kafka_reassign_rpc.controller.duties.last_control import keep_marking
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings, SettingsNotices
 from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
@@ -28,27 +32,52 @@ from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServi
 from kafka_reassign_rpc.controller.lifecycle.moves_service import MovesTerm
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
+from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper, ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
-from kafka_reassign_rpc.core.failover import KnownEpochs
+from kafka_reassign_rpc.core.failover import KnownEpochs, LastControl
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import CHANGE_EXPIRATION_MS, ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+MARKED_EVERY_S = 60.0
+"""By how much the mark may be older than the end of a term."""
+
+
+async def mark_last_control(store: FencedZooKeeper, epoch: int, now_ms: int) -> None:
+    """One that ZooKeeper refuses costs no term. Raises ControllerMoved, ReloadNeeded."""
+    try:
+        await store.ensure([znode_paths.ADMIN])
+        (found,) = await store.read([znode_paths.LAST_CONTROL])
+        await store.write([own_server_znodes.write_last_control(LastControl(epoch, now_ms), exists=found is not None)])
+    except ReloadNeeded as error:
+        if error.is_unknown:
+            raise
+        log.warning("the controller after this one may hold whatever waits then: the mark of the last control is not"
+                    " written (%s)", error)  # fmt: skip
+
+
+async def keep_marking_last_control(store: FencedZooKeeper, epoch: int, now_ms: Callable[[], int]) -> None:
+    while True:
+        await asyncio.sleep(MARKED_EVERY_S)
+        await mark_last_control(store, epoch, now_ms())
+
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +211,7 @@ class TermDuties:
             Duty("self-healing", self._healer.run),
             Duty("disks", self._disks.run),
             Duty("deletion marks", self.removals.run),
-            Duty("last control", lambda: keep_marking(store, sender.epoch, now_ms)),
+            Duty("last control", lambda: keep_marking_last_control(store, sender.epoch, now_ms)),
             Duty("config changes", lambda: purge_config_changes(ConfigStore(zk), now_ms)),
             Duty("delegation tokens", lambda: expire_delegation_tokens(zk, store, now_ms)),
         )

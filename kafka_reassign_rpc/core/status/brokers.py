@@ -13,8 +13,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import error_name
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.departures import Answers
-from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
-from kafka_reassign_rpc.core.status.views import BrokerDisk
+from kafka_reassign_rpc.core.status.views import BrokerDisk, is_under_replicated
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_in_force
 
 MOST_LOG_DIRS = 100

@@ -11,8 +11,7 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Partitions, PartitionStatus, known
 from kafka_reassign_rpc.core.status.moves import MOST_REPLICAS
-from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
-from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.status.views import TermView, is_under_replicated
 from kafka_reassign_rpc.support.slices import sorted_in_slices
 
 MOST_FOUND = 5_000

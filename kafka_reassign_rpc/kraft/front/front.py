@@ -13,12 +13,12 @@ from functools import partial
 
 import msgspec
 
+from kafka_reassign_rpc.api.dispatch import Service
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.kraft.front.answer_patches import FrontNodes, Shown, named_broker, place_of, shown
 from kafka_reassign_rpc.kraft.front.front_connection import FrontConnection
 from kafka_reassign_rpc.security.tls.own_handshake import Loaded, dns_names, has_name
 from kafka_reassign_rpc.server.listener import Listener
-from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits, ServerStats
 from kafka_reassign_rpc.support.host_port import LAST_PORT, Address

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from kafka_reassign_rpc.api.api_definition import Api, Encoded, Peer
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS, Service
 from kafka_reassign_rpc.core.acls.acl_binding import ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.kraft.front import answer_patches
@@ -34,7 +34,6 @@ from kafka_reassign_rpc.security.tls.server_object import asked_name
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_answers import RequestAnswers, RequestThrottle, UnanswerableError, Write
-from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.support.host_port import Address

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.api.api_definition import AclOperation
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.dispatch import SERVER_APIS
 from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.controller.duties import producer_ids
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig

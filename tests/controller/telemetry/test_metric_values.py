@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import PartitionHealth
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import LISTENERS, RATE, SIZE, Cluster, cluster

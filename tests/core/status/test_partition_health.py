@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.duties import partition_counting
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.core.status.partition_health import PartitionHealth, UnhealthyPartitions
+from kafka_reassign_rpc.core.status.views import PartitionHealth, UnhealthyPartitions
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_partition, remove_topic
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving
 from tests.tables import for_each

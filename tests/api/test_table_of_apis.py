@@ -5,7 +5,7 @@ from pathlib import Path
 
 import kafka_reassign_rpc.api
 from kafka_reassign_rpc.api.api_definition import ApiGroup
-from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, SENT_TO_CONTROLLER, SERVER_APIS, TABLES
+from kafka_reassign_rpc.api.dispatch import CLIENT_APIS, INTER_BROKER_APIS, SENT_TO_CONTROLLER, SERVER_APIS, TABLES
 from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED
