@@ -1,6 +1,7 @@
 """The controller's decisions as pure functions: no I/O, no clock, no event loop.
 
-reassignment_algebra  replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
+reassignment_algebra  replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455); a
+                      partition as its znodes show it
 reassignment          one move: start, change of target, cancel, also through ZooKeeper (KIP-236); progress
 phases                a move in front of KRaft: what a look at the cluster means for it, and what is sent next
 leadership            leaders and ISR: elections, AlterPartition, brokers that come and go

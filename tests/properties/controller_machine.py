@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -19,7 +20,6 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 from tests.core.build import broker, decided, learn
 from tests.core.frozen import picture
 from tests.properties.image import Crashed, Image

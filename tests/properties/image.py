@@ -10,19 +10,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedAssignment, LoadedState, durable_assignment, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable
-from kafka_reassign_rpc.core.writers.topic_writes import (
-    LoadedAssignment,
-    LoadedState,
-    durable_assignment,
-    partition_of,
-    put_topic,
-)
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 
 
 class Crashed(Exception):

@@ -23,10 +23,10 @@ from kafka_reassign_rpc.core.leadership.broker_changes import confirm_stopped
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedAssignment
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, CancelMove, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment
 from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.controller_machine import BROKERS, CONFIGS, NAMES, ControllerMachine

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.broker_changes import confirm_stopped
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.queue import holding
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
 from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -29,7 +30,6 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound, UnreadableReadAgain
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 
 
 class Barrier(Command[None]):

@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat

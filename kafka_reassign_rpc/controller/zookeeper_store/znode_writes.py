@@ -31,6 +31,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.reassignment import reassign_partitions
+from kafka_reassign_rpc.core.reassignment_algebra import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     PartitionsAdded,
@@ -50,7 +51,6 @@ from kafka_reassign_rpc.core.state.queue_entries import (
     WaitingMove,
 )
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.topic_writes import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueuePartContent, encode_reassignments

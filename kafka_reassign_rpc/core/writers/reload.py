@@ -20,11 +20,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.failover import reassigned_by_others
+from kafka_reassign_rpc.core.reassignment_algebra import with_known_completion
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, has_lost_id, is_put_back
 from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState, readable_again
 from kafka_reassign_rpc.core.state.partition import Partition, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition, with_known_completion
+from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
 
 
 class Reloaded(NamedTuple):

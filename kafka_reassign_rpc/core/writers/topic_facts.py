@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import TOPICS
 from kafka_reassign_rpc.core.failover import reassigned_by_others
+from kafka_reassign_rpc.core.reassignment_algebra import NO_STATE, LoadedState, with_known_completion
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, has_lost_id, is_believable, is_put_back
 from kafka_reassign_rpc.core.state.cluster import Cluster, readable_again
 from kafka_reassign_rpc.core.state.partition import LAST_ZXID, Partition, Topic
@@ -15,15 +16,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import duplicate_topic_ids
 from kafka_reassign_rpc.core.topics.topic_deletion import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound
-from kafka_reassign_rpc.core.writers.topic_writes import (
-    NO_STATE,
-    LoadedState,
-    begin_deletion,
-    leave_alone,
-    put_state,
-    put_topic,
-    with_known_completion,
-)
+from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, leave_alone, put_state, put_topic
 
 
 class StatesFound(msgspec.Struct, frozen=True):

@@ -13,11 +13,11 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
 from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.controller.store import (
     TopicTooLarge,
 )
 from kafka_reassign_rpc.core.reassignment import reassign_partitions
+from kafka_reassign_rpc.core.reassignment_algebra import durable_assignment
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -28,7 +29,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.writers.topic_writes import durable_assignment, put_partition, put_topic
+from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic
 
 QUEUE = "/admin/reassign_partitions_queue"
 

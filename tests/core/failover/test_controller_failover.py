@@ -23,12 +23,13 @@ from kafka_reassign_rpc.core.failover import (
 from kafka_reassign_rpc.core.failover import proven as steps_of_proven
 from kafka_reassign_rpc.core.failover import to_ask_about as steps_of_to_ask_about
 from kafka_reassign_rpc.core.leadership.broker_changes import adapt
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment, LoadedState, partition_of, put_topic
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.support.turns import Steps
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, sets, view
 

@@ -7,14 +7,16 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.reassignment_algebra import (
+    LoadedAssignment,
     added_for_former_target,
+    durable_assignment,
     min_insync_replicas,
+    partition_of,
     reassign,
     retained,
 )
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedAssignment, durable_assignment, partition_of
 from tests.core.build import TOPIC, cluster, decided, made, moving, not_moving, sets, view
 from tests.tables import for_each
 

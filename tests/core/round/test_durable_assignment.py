@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment_algebra import durable_assignment, with_known_completion
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView, assignment_write
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
-from kafka_reassign_rpc.core.writers.topic_writes import durable_assignment, with_known_completion
 from tests.core.build import TOPIC, cluster, moving, not_moving
 from tests.tables import for_each
 

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedState
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Topic
@@ -28,7 +29,6 @@ from kafka_reassign_rpc.core.writers.facts import (
     SizesReported,
 )
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
-from kafka_reassign_rpc.core.writers.topic_writes import LoadedState
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
 from tests.core.frozen import picture
 from tests.tables import for_each

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.reassignment_algebra import LoadedAssignment, LoadedState, durable_assignment, partition_of
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionChange,
     PartitionsAdded,
@@ -21,12 +22,6 @@ from kafka_reassign_rpc.core.writers import replay, topic_writes
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges
-from kafka_reassign_rpc.core.writers.topic_writes import (
-    LoadedAssignment,
-    LoadedState,
-    durable_assignment,
-    partition_of,
-)
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, moving, not_moving
 
 NOTHING = Durable({}, {}, {}, {})
