@@ -15,9 +15,8 @@ ports.py                 `Node`, `ControllerPort` and others: what handlers call
 config_ports.py          the ports of configs, settings, quotas and ACLs
 access.py                what the caller of a request may do; what its refusal and the event access.denied say
 left_to_brokers.py       what only the brokers' policies or their authorizer can decide
-answer_fields.py         what many answers have in common
-visible_topics.py        topics that exist for clients, whatever their rights: none in deletion; a partition as Metadata
-                         and DescribeTopicPartitions show it
+answer_fields.py         what many answers have in common: fields; the topics that exist for clients, whatever their
+                         rights: none in deletion; a partition as Metadata and DescribeTopicPartitions show it
 large_requests.py        how large requests and answers are kept from holding up others: which answer is small, how
                          large a piece is (SMALL, PIECE_BYTES)
 config_entries.py        configs as DescribeConfigs and CreateTopics show them; settings of servers as configs: who

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, controller_of
+from kafka_reassign_rpc.api.answer_fields import (
+    INTERNAL_TOPICS,
+    ZERO_UUID,
+    PartitionMetadata,
+    controller_of,
+    is_visible,
+    known_topics,
+    partition_metadata,
+)
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -27,13 +35,6 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
-from kafka_reassign_rpc.api.visible_topics import (
-    INTERNAL_TOPICS,
-    PartitionMetadata,
-    is_visible,
-    known_topics,
-    partition_metadata,
-)
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     InvalidRequest,

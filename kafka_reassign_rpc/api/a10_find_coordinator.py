@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.answer_fields import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, known_topics
 from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
-from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     CoordinatorNotAvailable,
     GroupAuthorizationFailed,

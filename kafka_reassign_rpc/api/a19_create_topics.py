@@ -12,13 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, is_visible, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.left_to_brokers import check_create_topic, check_known
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, mutation_quota, required_controller
-from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
 from kafka_reassign_rpc.core.configs.config_rules import validate_topic_configs

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, code_of, message_of
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, code_of, is_visible, message_of
 from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, mutation_quota, required_controller
-from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,

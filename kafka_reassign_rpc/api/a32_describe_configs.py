@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.answer_fields import is_visible
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.config_changes import (
     ConfigResource,
@@ -28,7 +29,6 @@ from kafka_reassign_rpc.api.config_entries import (
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition

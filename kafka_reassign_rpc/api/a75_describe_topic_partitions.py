@@ -12,11 +12,17 @@ from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import chain, islice
 
-from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED, ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import (
+    INTERNAL_TOPICS,
+    NOT_REQUESTED,
+    ZERO_UUID,
+    is_visible,
+    known_topics,
+    partition_metadata,
+)
 from kafka_reassign_rpc.api.api_definition import MANY, Acl, AclOperation, AclResource, Answer, RequestContext, served
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, known_topics, partition_metadata
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     InvalidTopic,

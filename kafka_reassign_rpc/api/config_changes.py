@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.answer_fields import code_of, is_visible, message_of
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, RequestContext
 from kafka_reassign_rpc.api.config_entries import (
     DEFINITIONS,
@@ -25,7 +25,6 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.left_to_brokers import check_alter_config
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, LOG_DIRS
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, TOPICS, listed, parse_brokers
 from kafka_reassign_rpc.core.configs.config_definitions import (

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import message_of
+from kafka_reassign_rpc.api.answer_fields import is_visible, known_topics, message_of
 from kafka_reassign_rpc.api.api_definition import (
     FEW,
     MANY,
@@ -30,7 +30,6 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, items_of
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     GroupAuthorizationFailed,
     InvalidGroupId,

@@ -19,7 +19,7 @@ each partition gets the error in versions 0 and 1.
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from kafka_reassign_rpc.api.answer_fields import NOT_REQUESTED
+from kafka_reassign_rpc.api.answer_fields import INTERNAL_TOPICS, NOT_REQUESTED, known_topics
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     PARTITION_NUMBERS,
@@ -55,7 +55,6 @@ from kafka_reassign_rpc.api.refusals import (
     transaction_error,
     whole,
 )
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, known_topics
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.kafka_errors import (
     DelegationTokenAuthDisabled,

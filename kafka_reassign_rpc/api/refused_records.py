@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
+from kafka_reassign_rpc.api.answer_fields import INTERNAL_TOPICS
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     PARTITION_NUMBERS,
@@ -43,7 +44,6 @@ from kafka_reassign_rpc.api.refusals import (
     topics_named_by,
     topics_refused,
 )
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS
 from kafka_reassign_rpc.core.kafka_errors import (
     FetchSessionIdNotFound,
     InvalidRequest,

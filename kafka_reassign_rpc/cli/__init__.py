@@ -1,6 +1,7 @@
 """`kafka-reassign-rpc`: the command line of the server, the simulated brokers and the pipeline.
 
-main                                      finds the command, and turns errors into exit codes
+main                                      finds the command, and turns errors into exit codes; which extra of the
+                                          package each command needs
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts; which files
                                           with secrets they name
@@ -14,7 +15,6 @@ security_settings                         about TLS and logins, also about SASL 
 listener_settings                         listeners, their protocols and their security, made from settings
 security_names                            names that mean security and that nothing would use
 cluster_access                            which cluster check, leave and status mean, and how they and serve reach it
-extras                                    which extra of the package each command needs
 settings_reader, value_parsers            settings from flags, a TOML file and a broker's server.properties; the forms
                                           of values
 long_running                              prints the ready line (its text: `…_command`); logging and signals of serve,

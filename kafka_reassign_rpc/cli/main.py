@@ -1,17 +1,69 @@
-"""`kafka-reassign-rpc`: finds the module of a command, parses its flags and runs it."""
+"""`kafka-reassign-rpc`: finds the module of a command, and which extra of the package it needs, parses its flags and
+runs it. The package itself brings the Python client and `kafka-reassign`.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Protocol, cast
 
-from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.support.connection_flags import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser, UsageError, add_completion
 from kafka_reassign_rpc.support.standard_output import written_out
+
+_SERVER = ("aiohttp", "aiozk", "jinja2", "joserfc", "prometheus_client")
+MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
+    "server": _SERVER,
+    "demo": (*_SERVER, "pyspark"),
+    "pipeline": ("jinja2", "matplotlib", "numpy", "pyarrow", "pyspark"),
+}
+"""The modules without which an extra's commands cannot run.
+
+`serve` runs without uvloop, which is not asked for here. pyspark has the jars of the ZooKeeper that `serve` starts
+where it is given none.
+"""
+
+EXTRA_OF_COMMAND: dict[str, str] = {
+    "serve": "server",
+    "check": "server",
+    "status": "server",
+    "leave": "server",
+    "watch": "server",
+    "log": "server",
+    "health": "server",
+    "notify": "server",
+    "fleet": "server",
+    "zookeeper": "demo",
+    "hash": "server",
+    "export": "pipeline",
+    "plan": "pipeline",
+    "submit": "pipeline",
+    "audit": "pipeline",
+    "history": "pipeline",
+    "prepare": "pipeline",
+}
+"""The commands, in the order of the help, and the extra that each needs."""
+
+
+def missing_extra(command: str) -> str | None:
+    """Says in one line what to install before the command can run; None where all of it is installed."""
+    return lacking(EXTRA_OF_COMMAND[command])
+
+
+@cache
+def lacking(extra: str) -> str | None:
+    """Says in one line what to install for an extra; None where it is installed. Cached, since each module costs a
+    walk over `sys.path`.
+    """
+    if all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra]):
+        return None
+    return f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"
+
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
 

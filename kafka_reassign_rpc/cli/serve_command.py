@@ -18,10 +18,10 @@ from kafka_reassign_rpc.cli.connection_settings import (
     protected_listener,
     rates_of_listeners,
 )
-from kafka_reassign_rpc.cli.extras import lacking
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security, sasl_sources
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.main import lacking
 from kafka_reassign_rpc.cli.own_cluster import DEMO_BROKERS, fleet_arguments, fleet_process
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, KRAFT, OWN_CLUSTER, SETTINGS, secret_files

@@ -33,8 +33,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.broker_changes import UNKNOWN_BROKER_EPOCH
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
+from kafka_reassign_rpc.fleet.controller_requests import shared
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
-from kafka_reassign_rpc.fleet.metadata_cache import shared
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
 from kafka_reassign_rpc.support.tasks import end

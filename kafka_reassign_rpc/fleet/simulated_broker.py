@@ -15,6 +15,7 @@ from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.core.config_values import BROKERS, DEFAULT, flag
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import TIERED_STORAGE, ConfigLayers, LiveBrokers
+from kafka_reassign_rpc.core.configs.config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaTable
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
@@ -23,12 +24,12 @@ from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
-from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection, controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_requests import (
     SLICE,
     AppliedRequest,
     ControllerRequests,
+    MetadataCache,
     Response,
     Steps,
     states_of,
@@ -37,7 +38,6 @@ from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import AlterPartitionSender, IsrProposals
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs, lost_log_dirs
-from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, LogSizeFile, LogSizeFileError, ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes

@@ -22,8 +22,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     rate_of,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.config_znodes import AnnouncedChanges, ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

@@ -15,10 +15,9 @@ from typing import NamedTuple
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.learnt_settings import SettingsNotices
-from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.progress_sampling import DiskSurvey, ProgressSampler, Sampling
+from kafka_reassign_rpc.controller.duties.replica_watch import CordonWatch, count_partitions
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
 from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves, WindowChanges

@@ -6,8 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND
-from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.cli.main import EXTRA_OF_COMMAND, main
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
-from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
+from kafka_reassign_rpc.core.configs.config_rules import judge_reconfiguration
 from tests.tables import for_each
 
 PART = (

@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.fleet.controller_requests import EPOCH_DURING_DELETE, ControllerRequests, Steps
-from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
+from kafka_reassign_rpc.fleet.controller_requests import EPOCH_DURING_DELETE, ControllerRequests, MetadataCache, Steps
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_response
 

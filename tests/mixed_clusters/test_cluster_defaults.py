@@ -10,9 +10,9 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigValueError, ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.restarts.ending_values import later_trouble
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.transport.broker_answers import broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

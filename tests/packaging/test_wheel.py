@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
+from kafka_reassign_rpc.cli.main import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
 from kafka_reassign_rpc.protocol import generate_stubs
 from tests.http_client import get
 from tests.packaging.conftest import CHECKOUT, EXTRAS, Environment

@@ -13,8 +13,13 @@ from kafka_reassign_rpc.support.host_port import resolved
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
-from kafka_reassign_rpc.zookeeper.config_znodes import READ_TOGETHER, ConfigStore, QuotaStore, quota_entity_of
+from kafka_reassign_rpc.zookeeper.config_znodes import (
+    READ_TOGETHER,
+    AnnouncedChanges,
+    ConfigStore,
+    QuotaStore,
+    quota_entity_of,
+)
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 

@@ -35,7 +35,7 @@ from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read, TooManyAcls, acl_path
-from kafka_reassign_rpc.zookeeper.announced_changes import AnnouncedChanges
+from kafka_reassign_rpc.zookeeper.config_znodes import AnnouncedChanges
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown, ZkError

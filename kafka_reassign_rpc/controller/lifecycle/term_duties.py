@@ -15,14 +15,13 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFa
 from kafka_reassign_rpc.controller.commands.leadership_commands import TellLaggingAgain
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings, SettingsNotices
-from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.progress_sampling import DiskSurvey, ProgressSampler
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
+from kafka_reassign_rpc.controller.duties.replica_watch import CordonWatch, count_partitions
 from kafka_reassign_rpc.controller.duties.reported_by_brokers import Obedience, ReportedByBrokers
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks

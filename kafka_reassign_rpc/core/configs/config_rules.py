@@ -1,8 +1,9 @@
-"""Which configs a topic may have, and which cluster-wide ones a Kafka 3.9 broker can apply.
+"""Which configs a topic may have, and which cluster-wide ones a Kafka 3.9 broker can apply and accepts.
 
 Cluster-wide, as far as a broker's configuration decides: the requirements of KafkaConfig, then
 `validateReconfiguration` of each part whose configs change. Whether a broker accepts new values, only the broker itself
-can say: it is asked.
+can say: it is asked. A simulated broker answers as DynamicBrokerConfig.validate: by what it can apply, and how far
+numbers of threads may change at a time.
 
 Of topics: LogConfig.validate of Kafka 3.9 in ZooKeeper mode, and what every broker can use. A broker that cannot read
 the configs of all topics at its start ends: what is wrongly accepted here takes down the whole cluster at the next
@@ -39,6 +40,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     parse,
     shown,
     topic_default,
+    validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.config_layers import (
     MESSAGE_FORMAT,
@@ -390,3 +392,49 @@ _RULES = (
 )
 """The order of LogConfig.validateTopicLogConfigValues, without the rules that concern KRaft alone."""
 _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
+
+
+NETWORK_THREADS = "num.network.threads"
+_THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
+
+
+def judge_reconfiguration(
+    static: Props, standing: Props, own: Props, wanted: Props, listener: str, *, may_shrink: bool = False
+) -> None:
+    """Checks `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
+
+    static, own   what the broker was started with, and its own dynamic configs
+    listener      name of its listener, in lower case
+    may_shrink    thread counts may fall at will: a simulated broker has no threads
+    """
+    if may_shrink:
+        standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
+    validate_broker_configs(wanted, per_broker=False)
+    new = ConfigLayers(own, wanted, static).effective()
+    require_kafka_config(new)
+    current = ConfigLayers(own, standing, static).effective()
+    try:
+        judge_standing(static, standing, own, listener)
+    except ConfigValueError:  # the broker has not been able to apply the present configs
+        current = ConfigLayers(own, {}, static).effective()
+    judge_parts(current, new, listener)
+    prefix = f"listener.name.{listener}."
+    now, then = (of_listener(props, prefix, NETWORK_THREADS) for props in (current, new))
+    _may_become(NETWORK_THREADS, now, then, may_shrink=may_shrink)
+    for name in _THREADS:
+        _may_become(name, whole_in(current, name), whole_in(new, name), may_shrink=may_shrink)
+    if text_in(new, CLEANS).lower() == "true":
+        now, then = whole_in(current, CLEANER_THREADS), whole_in(new, CLEANER_THREADS)
+        cannot = "Log cleaner threads cannot be"
+        part(then >= now // 2, f"{cannot} reduced to less than half the current value {now}")
+        part(then <= now * 2, f"{cannot} increased to more than double the current value {now}")
+
+
+def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
+    """DynamicThreadPool."""
+    if wanted == now:
+        return
+    failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
+    part(wanted > 0, f"{failed} be at least 1")
+    part(may_shrink or wanted >= now // 2, f"{failed} be at least half the current value {now}")
+    part(wanted <= now * 2, f"{failed} not be greater than double the current value {now}")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.duties import partition_counting
+from kafka_reassign_rpc.controller.duties import replica_watch
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.status.views import PartitionHealth, UnhealthyPartitions
@@ -75,13 +75,13 @@ def test_sv_7_a_partition_that_has_a_state_without_isr_and_leader_is_offline_fro
 async def test_fg_2_what_is_offline_is_unknown_before_the_brokers_of_a_cluster_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(partition_counting, "JOINING_S", 0.001)
-    monkeypatch.setattr(partition_counting, "SOON_S", 0.001)
+    monkeypatch.setattr(replica_watch, "JOINING_S", 0.001)
+    monkeypatch.setattr(replica_watch, "SOON_S", 0.001)
     here = cluster(replace(not_moving(1, 2), leader=NO_LEADER))
     brokers, here.brokers = here.brokers, {}
     health = PartitionHealth()
     loop: Any = SimpleNamespace(cluster=here)
-    counting = asyncio.create_task(partition_counting.count_partitions(loop, health))
+    counting = asyncio.create_task(replica_watch.count_partitions(loop, health))
     for _ in range(20):
         await asyncio.sleep(0.001)
     assert not health.counted
@@ -97,7 +97,7 @@ async def test_fg_2_what_is_offline_is_unknown_before_the_brokers_of_a_cluster_a
 async def test_fg_5_a_cluster_without_brokers_and_topics_has_nothing_offline() -> None:
     health = PartitionHealth()
     loop: Any = SimpleNamespace(cluster=Cluster())
-    counting = asyncio.create_task(partition_counting.count_partitions(loop, health))
+    counting = asyncio.create_task(replica_watch.count_partitions(loop, health))
     async with asyncio.timeout(60):
         while not health.counted:
             await asyncio.sleep(0.001)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.duties.cordon_watch import new_on_cordoned
+from kafka_reassign_rpc.controller.duties.replica_watch import new_on_cordoned
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.failover import fail_over
 from kafka_reassign_rpc.core.round.round_view import RoundView
