@@ -1,14 +1,14 @@
 """Large requests and answers must not hold up the event loop: work on many items rests after each (`support.turns`)."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Answer, Encoded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.protocol.sliced_messages import NO_OTHERS, InParts, LargeArray, encode_in_slices
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, encode_in_slices
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace, in_turns, rest
 
@@ -41,26 +41,16 @@ def items_of(sizes: Iterable[int]) -> int:
     return total
 
 
-async def answer_with(
-    answer: ApiMessage,
-    array: str,
-    elements: Iterable[Any],
-    size: int,
-    items: int = 0,
-    others: Mapping[str, LargeArray] = NO_OTHERS,
-) -> Answer:
+async def answer_with(answer: ApiMessage, array: str, elements: Iterable[Any], size: int, items: int = 0) -> Answer:
     """As a message if the elements are few, else encoded.
 
     elements    see `InParts`: made one by one, of values that nothing changes in the meantime
     items       how many items they have in all, if they have arrays of their own
-    others      other fields that may have many elements
     """
-    if max(size, items) + sum([other.size for other in others.values()]) <= SMALL:
+    if max(size, items) <= SMALL:
         setattr(answer, array, [whole(element) for element in elements])
-        for name, other in others.items():
-            setattr(answer, name, [whole(element) for element in other.elements])
         return answer
-    parts = InParts(answer, array, size, elements, others)
+    parts = InParts(answer, array, size, elements)
     return Encoded(await in_turns(encode_in_slices(parts, version=parts.message.version)))
 
 

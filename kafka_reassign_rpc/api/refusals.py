@@ -315,8 +315,9 @@ def check_group(access: Access, operation: AclOperation, group: str) -> None:
         raise GroupAuthorizationFailed
 
 
-def check_transaction(access: Access, operation: AclOperation, transactional_id: str) -> None:
-    if not access.may(operation, AclResource.TRANSACTIONAL_ID, transactional_id):
+def check_transaction(access: Access, transactional_id: str) -> None:
+    """All that a producer does with its transaction needs WRITE."""
+    if not access.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id):
         raise TransactionalIdAuthorizationFailed
 
 

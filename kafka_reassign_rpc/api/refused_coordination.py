@@ -217,7 +217,7 @@ async def _add_partitions(node: Node, request: m.AddPartitionsToTxnRequest, ctx:
         known = await known_topics(node, named)
         return await _of_brokers(request, version, known)
     transaction = request.v3_and_below_transactional_id
-    check_transaction(ctx.access, WRITE, transaction)
+    check_transaction(ctx.access, transaction)
     may_write = topic_right(ctx.access, WRITE)
     known = await topics_named_by(node, request, version)
     rights = TopicRights(lambda topic: topic in INTERNAL_TOPICS or may_write(topic), known)
@@ -275,18 +275,18 @@ def _all_failed(version: int, code: int) -> m.AddPartitionsToTxnResponse:
 
 
 def _of_offsets(request: m.AddOffsetsToTxnRequest, ctx: RequestContext) -> KafkaError:
-    check_transaction(ctx.access, WRITE, request.transactional_id)
+    check_transaction(ctx.access, request.transactional_id)
     check_group(ctx.access, READ, request.group_id)
     return transaction_error(request.transactional_id)
 
 
 def _of_end(request: m.EndTxnRequest, ctx: RequestContext) -> KafkaError:
-    check_transaction(ctx.access, WRITE, request.transactional_id)
+    check_transaction(ctx.access, request.transactional_id)
     return transaction_error(request.transactional_id)
 
 
 def _may_commit_to_group(request: m.TxnOffsetCommitRequest, ctx: RequestContext) -> None:
-    check_transaction(ctx.access, WRITE, request.transactional_id)
+    check_transaction(ctx.access, request.transactional_id)
     check_group(ctx.access, READ, request.group_id)
 
 

@@ -83,7 +83,7 @@ async def _produce(node: Node, request: m.ProduceRequest, ctx: RequestContext) -
     if any(_is_transactional(one.records) for topic in request.topic_data for one in topic.partition_data):
         if request.transactional_id is None:
             raise TransactionalIdAuthorizationFailed
-        check_transaction(ctx.access, WRITE, request.transactional_id)
+        check_transaction(ctx.access, request.transactional_id)
 
     def error_of(topic: str) -> PartitionError:
         error: KafkaError = _NOT_LEADER

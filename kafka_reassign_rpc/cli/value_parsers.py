@@ -38,9 +38,9 @@ def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
     return parse
 
 
-def byte_count(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
-    """A parser of bytes from `low` to `high`: 50MB, 500MiB, or a plain number."""
-    return _with_unit(whole(low, high), parse_size, "50MB, 500MiB")
+def byte_count(low: int) -> Callable[[Any], int]:
+    """A parser of bytes, from `low`: 50MB, 500MiB, or a plain number."""
+    return _with_unit(whole(low, 2**63 - 1), parse_size, "50MB, 500MiB")
 
 
 def byte_rate(low: int) -> Callable[[Any], int]:

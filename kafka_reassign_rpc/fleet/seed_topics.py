@@ -52,7 +52,7 @@ class SeedSizes:
             for topic, found in zip(unknown, await self._zk.multi_get([_path(t) for t in unknown]), strict=True):
                 if found is not None:
                     with suppress(BadZnode):
-                        self._sizes[topic] = decode_number(found[0], 0, 2**63 - 1, _path(topic))
+                        self._sizes[topic] = decode_number(found[0], 2**63 - 1, _path(topic))
         except ZkError as error:
             log.warning("the sizes of new topics cannot be read, so they start empty: %s", error)
 

@@ -4,7 +4,6 @@ hundred thousand takes a tenth of a second to build, as long to encode, and a th
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kafka.protocol.schemas.fields.array import ArrayField
@@ -21,29 +20,17 @@ PART_BYTES = 64 * 1024
 """About so long are the pieces of an encoded message."""
 
 
-class LargeArray(NamedTuple):
-    """A further large array of a message; `elements` as in `InParts`."""
-
-    size: int
-    elements: Iterable[Any]
-
-
-NO_OTHERS: Mapping[str, LargeArray] = MappingProxyType({})
-
-
 class InParts(NamedTuple):
     """A message, or a structure within one, without its large array, and the elements of that array.
 
     elements  structures, tuples of all fields of one in order, structures `InParts` again, or bytes of an encoded
               structure. They are requested one by one, and each is forgotten when it is encoded
-    others    further large arrays, by the names of their fields
     """
 
     message: Any
     array: str
     size: int
     elements: Iterable[Any]
-    others: Mapping[str, LargeArray] = NO_OTHERS
 
 
 def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, list[bytes]]:
@@ -75,25 +62,24 @@ class _Encoding:
     def structure(self, field: StructField, body: InParts) -> Iterator[None]:
         version, flexible, out = self._version, self._flexible, self._out
         for inner in field.untagged_fields(version):
-            large = LargeArray(body.size, body.elements) if inner.name == body.array else body.others.get(inner.name)
-            if large is not None:
+            if inner.name == body.array:
                 if flexible:
-                    UnsignedVarInt32.encode_into(out, large.size + 1)
+                    UnsignedVarInt32.encode_into(out, body.size + 1)
                 else:
-                    Int32.encode_into(out, large.size)
-                yield from self._elements(inner.array_of, large)
+                    Int32.encode_into(out, body.size)
+                yield from self._elements(inner.array_of, body)
             else:
                 value = getattr(body.message, inner.name)
                 inner.encode_into(value, out, version=version, compact=flexible, tagged=flexible)
         if flexible:
             field.tagged_fields(version).encode_into(body.message, out, version=version)
 
-    def _elements(self, field: StructField, array: LargeArray) -> Iterator[None]:
+    def _elements(self, field: StructField, body: InParts) -> Iterator[None]:
         out = self._out
         of_object = field.compiled_encode_into(self._version, compact=self._flexible, tagged=self._flexible)
         of_tuple = _tuple_encoder(field, self._version, self._flexible)
         count = 0
-        for element in array.elements:
+        for element in body.elements:
             count += 1
             if isinstance(element, bytes):
                 out.ensure(len(element))
@@ -109,8 +95,8 @@ class _Encoding:
                 self._parts.append(bytes(memoryview(out.buf)[: out.pos]))
                 out.pos = 0
             yield
-        if count != array.size:
-            raise ValueError(f"{count} elements, {array.size} are announced")
+        if count != body.size:
+            raise ValueError(f"{count} elements, {body.size} are announced")
 
     def finished(self) -> list[bytes]:
         return [*self._parts, bytes(memoryview(self._out.buf)[: self._out.pos])]

@@ -199,7 +199,7 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
     if not data:
         raise BadZnode(path, NO_DATA)
-    return decode_number(data, 0, MAX_EPOCH, path)
+    return decode_number(data, MAX_EPOCH, path)
 
 
 class _Migration(msgspec.Struct):

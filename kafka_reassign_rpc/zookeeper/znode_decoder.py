@@ -90,11 +90,11 @@ def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
         raise Undecodable(f"{error} in {shown(value)}") from error
 
 
-def decode_number(data: bytes, low: int, high: int, path: str) -> int:
-    """The whole content. Raises BadZnode."""
-    number = whole_number(data[: LONGEST_REASON + 1].decode(errors="replace"), low, high)
+def decode_number(data: bytes, high: int, path: str) -> int:
+    """The whole content, from 0 on. Raises BadZnode."""
+    number = whole_number(data[: LONGEST_REASON + 1].decode(errors="replace"), 0, high)
     if number is None:
-        raise BadZnode(path, f"{shown(data)} is not a number from {low} to {high}")
+        raise BadZnode(path, f"{shown(data)} is not a number from 0 to {high}")
     return number
 
 

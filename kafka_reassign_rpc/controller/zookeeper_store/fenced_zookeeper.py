@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
@@ -69,20 +69,8 @@ KINDS = (TOPICS, BROKERS)
 ZnodeRead = tuple[bytes, Stat] | None
 
 
-class Znodes(Protocol):
-    """Read and written by the controller alone: `FencedZooKeeper`."""
-
-    async def children(self, places: Sequence[str]) -> list[list[str] | None]: ...
-
-    async def read(self, places: Sequence[str]) -> list[ZnodeRead]: ...
-
-    async def write_together(self, groups: Iterable[Sequence[Op]]) -> None: ...
-
-    async def ensure(self, places: Iterable[str]) -> None: ...
-
-
 class LeasedConfigZnodes:
-    def __init__(self, zk: Znodes) -> None:
+    def __init__(self, zk: "FencedZooKeeper") -> None:
         self._zk = zk
 
     async def remembered(self) -> list[Entity]:
