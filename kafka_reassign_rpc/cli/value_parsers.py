@@ -13,10 +13,9 @@ from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.settings.setting_kinds import Kind
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.properties import Password
-from kafka_reassign_rpc.support.host_port import BadAddress, host_port
+from kafka_reassign_rpc.support.host_port import BadAddress, host_port, parse_connect_string
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_class
-from kafka_reassign_rpc.zookeeper.access import parse_connect_string
 
 LONGEST_HOST_NAME = 253
 NO_PROTOCOL = ""

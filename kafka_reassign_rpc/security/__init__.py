@@ -1,6 +1,6 @@
 """Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings. No sockets.
 
-    authenticator.py        what a connection asks before any handler sees a request; what a mechanism is to it
+    authenticator.py        what a connection asks before any handler sees a request
     properties.py           settings as texts by name; the error of one, and text that never shows; which protocol a
                             listener speaks
     config_providers.py     values of a properties file that are kept elsewhere

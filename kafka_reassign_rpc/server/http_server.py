@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import msgspec
 from aiohttp import web
 
-from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.server.listener import Handshake, Listening, OpenDoor, listen
 from kafka_reassign_rpc.server.sasl_sources import UsersFile

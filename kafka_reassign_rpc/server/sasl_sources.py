@@ -17,11 +17,12 @@ import aiohttp
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, MakeSaslServer
+from kafka_reassign_rpc.security.authenticator import MakeAuthenticator
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.hashed_users import MOST_BYTES, HashedUsers, parse_users
 from kafka_reassign_rpc.security.sasl.kerberos import GssapiSaslServer, KerberosIdentity
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.oauthbearer import LEAST_RSA_BITS, OAuthBearerSaslServer, TokenKeys, is_weak
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer, UsersOf
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings

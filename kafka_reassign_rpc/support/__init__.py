@@ -13,7 +13,8 @@ bounded_text   what anybody may have written, read and shown within limits (SHOW
 bounded_log    log lines within limits (LONGEST_LINE)
 cluster_name   which of several clusters a line is about
 error_text     errors for people; names that nothing has, with what was meant
-host_port      addresses as Kafka reads them, and those of status pages that other servers tell; IP addresses of hosts
+host_port      addresses as Kafka reads them, and those of status pages that other servers tell; IP addresses of hosts;
+               `zookeeper.connect`
 counted        numbers with their nouns and verbs
 typed_commands  commands that our texts ask a reader to type
 human_units    sizes and durations with units

@@ -4,8 +4,7 @@ zookeeper_client.py      `ZooKeeper`, the client; how long a session lasts, how 
                          (SESSION_TIMEOUT_MS, READS_IN_FLIGHT)
 zookeeper_session.py     the session below it, which knows exactly when it is over
 tcp_connection.py        one TCP connection to one server; the largest frames (MAX_FRAME, MAX_ANSWER)
-access.py                TLS and login of a client, and which ACL a new znode gets, by Kafka's settings;
-                         `zookeeper.connect`
+access.py                TLS and login of a client, and which ACL a new znode gets, by Kafka's settings
 operations.py            operations of a transaction, Stat, kinds of watch events
 transactions.py          splitting by size (MAX_MULTI_BYTES), fencing, pipelining; receipts for answers that are lost
 jute.py                  packets that are sent by the thousand

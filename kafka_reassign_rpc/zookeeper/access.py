@@ -1,8 +1,7 @@
-"""How a client reaches ZooKeeper: where (`zookeeper.connect`), TLS, login, and the ACLs of what it creates (Kafka's
-ZkData.defaultAcls, ZooKeeper's ZooDefs.Ids), by Kafka's settings (KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled).
+"""How a client reaches ZooKeeper: TLS, login, and the ACLs of what it creates (Kafka's ZkData.defaultAcls, ZooKeeper's
+ZooDefs.Ids), by Kafka's settings (KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled).
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,8 +11,6 @@ from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zo
 from kafka_reassign_rpc.security.properties import BadSetting, Properties, is_blank
 from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
-from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.host_port import is_address
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.zookeeper import jute, znode_paths
 
@@ -165,49 +162,3 @@ def _sasl(properties: Properties) -> ZooKeeperLogin | None:
             raise BadSetting(f"{place} is missing")
         return None
     return zookeeper_login(entries[0], place, properties.text(SERVICE) or "zookeeper")
-
-
-DEFAULT_PORT = 2181
-_HOST = re.compile(r"[\w.%:-]+")
-"""More than resolvers take; without the `@` of a login, which would be in every log."""
-
-
-class ConnectString(NamedTuple):
-    """The chroot is "" or "/a/b" without a trailing slash."""
-
-    hosts: tuple[tuple[str, int], ...]
-    chroot: str
-
-
-def parse_connect_string(text: str) -> ConnectString:
-    """Raises ValueError with a message of one line."""
-    servers, slash, rest = text.strip().partition("/")
-    names = [name for name in rest.split("/") if name]
-    if slash and ("," in rest or any(name in (".", "..") for name in names)):
-        raise ValueError("zookeeper.connect: the chroot must be one path after the last host")
-    hosts = tuple(_host(part.strip()) for part in servers.split(",") if part.strip())
-    if not hosts:
-        raise ValueError("zookeeper.connect: it names no host")
-    return ConnectString(hosts, "".join(f"/{name}" for name in names))
-
-
-def _host(part: str) -> tuple[str, int]:
-    if part.startswith("["):
-        host, bracket, port = part[1:].partition("]")
-        if not bracket or (port and not port.startswith(":")):
-            raise ValueError("zookeeper.connect: a part of it is not [address]:port")
-        port = port[1:]
-    else:
-        host, colon, port = part.rpartition(":")
-        if not colon or (":" in host and not is_address(host)):  # an IPv6 address without a port
-            host, port = part, ""
-    if not host:
-        raise ValueError("zookeeper.connect: a part of it has no host")
-    if not _HOST.fullmatch(host) or (":" in host and not is_address(host)):
-        raise ValueError("zookeeper.connect: a part of it is no host (a login does not belong there)")
-    if not port:
-        return host, DEFAULT_PORT
-    number = whole_number(port, 1, 65535)
-    if number is None:
-        raise ValueError("zookeeper.connect: a part of it ends with no port")
-    return host, number

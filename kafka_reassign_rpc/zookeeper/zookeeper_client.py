@@ -14,9 +14,10 @@ from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
+from kafka_reassign_rpc.support.host_port import parse_connect_string
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import jute
-from kafka_reassign_rpc.zookeeper.access import PLAIN, Access, parse_connect_string
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
     AclEntry,

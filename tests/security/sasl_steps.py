@@ -23,7 +23,8 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from kafka_reassign_rpc.security.authenticator import AuthenticationContext, MakeSaslServer, Step
+from kafka_reassign_rpc.security.authenticator import AuthenticationContext, Step
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE

@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse
-from kafka_reassign_rpc.security.sasl import checks_in_turns
-from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
+from kafka_reassign_rpc.security.sasl import mechanism
 from kafka_reassign_rpc.security.sasl.hashed_users import UNAVAILABLE, HashedUsers, hashed_line, parse_users
+from kafka_reassign_rpc.security.sasl.mechanism import ChecksInTurns, TooBusy
 from kafka_reassign_rpc.security.sasl.plain import PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
@@ -100,7 +100,7 @@ async def test_hm_5_who_goes_as_the_turn_comes_hands_it_on(bench: Bench) -> None
 
 
 async def test_hm_5_a_check_waits_for_a_bounded_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks_in_turns, "LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr(mechanism, "LONGEST_WAIT_S", 0.05)
     await bench.hold()
     bench.ask("a", "a0")
     with pytest.raises(TooBusy):
@@ -111,7 +111,7 @@ async def test_hm_5_a_check_waits_for_a_bounded_time(bench: Bench, monkeypatch: 
 async def test_hm_5_where_too_many_wait_the_busiest_address_gives_up_its_last(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_in_turns, "MOST_WAITING", 4)
+    monkeypatch.setattr(mechanism, "MOST_WAITING", 4)
     await bench.hold()
     for number in range(5):
         bench.ask("a", f"a{number}")
@@ -123,7 +123,7 @@ async def test_hm_5_where_too_many_wait_the_busiest_address_gives_up_its_last(
 
 
 async def test_hm_5_who_goes_as_it_is_given_up_hands_on_no_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks_in_turns, "MOST_WAITING", 2)
+    monkeypatch.setattr(mechanism, "MOST_WAITING", 2)
     await bench.hold()
     for name in ("a0", "a1"):
         bench.ask("a", name)
@@ -195,7 +195,7 @@ async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_no_other_out(
 async def test_hm_5_a_login_that_cannot_be_checked_in_time_fails_with_kafkas_text(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_in_turns, "LONGEST_WAIT_S", 0.02)
+    monkeypatch.setattr(mechanism, "LONGEST_WAIT_S", 0.02)
     begun, goes_on = threading.Event(), threading.Event()
     really = hashlib.pbkdf2_hmac
 

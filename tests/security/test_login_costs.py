@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse, SaslHandshakeRequest
-from kafka_reassign_rpc.security.authenticator import MakeSaslServer
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.server.server import Server
 from tests.longest_turn import LongTurn, tries, without_garbage_collection

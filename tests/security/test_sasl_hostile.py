@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
-from kafka_reassign_rpc.security.authenticator import Admission, End, MakeSaslServer
+from kafka_reassign_rpc.security.authenticator import Admission, End
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys, TokenRules
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE

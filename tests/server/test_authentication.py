@@ -1,5 +1,6 @@
 """The seam between connections and authenticators: what a connection does for each step. The authenticator here takes
-bare words, so that these tests say nothing about SASL."""
+bare words, so that these tests say nothing about SASL.
+"""
 
 import asyncio
 import logging

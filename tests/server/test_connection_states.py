@@ -1,5 +1,6 @@
 """Walks the tables of a connection's states over real objects: a server's list of connections, a transport that is
-none, and a clock that the test sets."""
+none, and a clock that the test sets.
+"""
 
 import asyncio
 import selectors

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.security.sasl import checks_in_turns
+from kafka_reassign_rpc.security.sasl import mechanism
 from kafka_reassign_rpc.security.sasl.hashed_users import HashedUsers, hashed_line, parse_users
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server import http_server
@@ -131,7 +131,7 @@ async def test_hm_5_wrong_passwords_of_readers_that_hung_up_are_not_checked(site
 async def test_hm_5_a_reader_whose_password_cannot_be_checked_in_time_gets_503(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_in_turns, "LONGEST_WAIT_S", 0.0)
+    monkeypatch.setattr(mechanism, "LONGEST_WAIT_S", 0.0)
     ends = threading.Event()
     first = asyncio.create_task(site.users._checks.run("10.0.0.1", ends.wait))
     try:

@@ -5,7 +5,7 @@ plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms (scram: also th
                          in memory)
 sasl_config.py           SASL of a listener, by Kafka's settings, with their defaults (those of tokens:
                          `oauthbearer.TokenRules`)
-checks_in_turns.py       checks that take long, on a thread of their own, by turns of the addresses that ask
-                         (MOST_WAITING, LONGEST_WAIT_S)
+mechanism.py             what a mechanism is to the authenticator; checks that take long, on a thread of their own, by
+                         turns of the addresses that ask (MOST_WAITING, LONGEST_WAIT_S)
 hashed_users.py          users of PLAIN by hashes of their passwords (ITERATIONS)
 """

@@ -21,9 +21,8 @@ from kafka_reassign_rpc.core.configs.scram_credentials import (
     stored_key_of,
 )
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError
 from kafka_reassign_rpc.security.properties import BadSetting
-from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
+from kafka_reassign_rpc.security.sasl.mechanism import ChecksInTurns, SaslAuthenticationError, TooBusy
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
 
 HASHES: Mapping[int, str] = {32: "sha256", 64: "sha512"}

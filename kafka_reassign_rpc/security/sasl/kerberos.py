@@ -25,9 +25,8 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.authenticator import SaslError, SaslRetry
 from kafka_reassign_rpc.security.properties import BadSetting
-from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
+from kafka_reassign_rpc.security.sasl.mechanism import ChecksInTurns, SaslError, SaslRetry, TooBusy
 
 _RULE = re.compile(
     r"(?P<default>DEFAULT)|RULE:\[(?P<parts>\d+):(?P<format>[^\]]*)\](?:\((?P<match>[^)]*)\))?"

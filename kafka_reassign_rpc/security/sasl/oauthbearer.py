@@ -21,7 +21,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet, RSAKey, guess_key
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError, SaslError, SaslRetry
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
 from kafka_reassign_rpc.security.sasl.scram import SASL_NAME
 
 ALGORITHMS = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]

@@ -11,7 +11,7 @@ from inspect import isawaitable
 from typing import Protocol
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 
 TOKENS = 3
 LONGEST_PASSWORD = 4096

@@ -66,16 +66,13 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.served_connection import unsupported_api_versions
 from kafka_reassign_rpc.protocol.versions import ApiKey
-from kafka_reassign_rpc.security.authenticator import (
-    Admission,
-    AuthenticationContext,
-    End,
+from kafka_reassign_rpc.security.authenticator import Admission, AuthenticationContext, End, Step
+from kafka_reassign_rpc.security.sasl.mechanism import (
     MakeSaslServer,
     SaslAuthenticationError,
     SaslError,
     SaslRetry,
     SaslServer,
-    Step,
 )
 
 log = logging.getLogger(__name__)

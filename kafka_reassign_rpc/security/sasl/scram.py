@@ -33,7 +33,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.configs import scram_credentials
 from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS, fields_of
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.authenticator import SaslAuthenticationError, SaslError, SaslRetry
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
 
 LONGEST_MESSAGE = 8192
 """In bytes. A name takes 3,072 with each character escaped, twice with an authorization id."""

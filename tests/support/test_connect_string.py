@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.access import parse_connect_string
+from kafka_reassign_rpc.support.host_port import parse_connect_string
 from tests.tables import for_each
 
 

@@ -1,15 +1,54 @@
-"""Checks that take long, such as hashes of passwords: one thread does them, and the addresses that ask take turns.
+"""What the authenticator needs of a SASL mechanism; and what a mechanism needs for checks that take long, such as
+hashes of passwords: one thread does them, and the addresses that ask take turns.
 
 An address that sends many gets one check for each of the others'. A check whose client has gone never begins. One that
 cannot begin in time is given up, and when too many wait, the busiest address gives up its last.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kafka_reassign_rpc.support.address_line import AddressLine
+
+
+class SaslError(Exception):
+    """The text is for the log: a client must not know it."""
+
+
+class SaslAuthenticationError(SaslError):
+    """The client gets the text (Kafka's SaslAuthenticationException)."""
+
+
+class SaslRetry(SaslError):
+    """The connection closes without an answer, so that the client tries again (Kafka: retriable Kerberos errors)."""
+
+
+class SaslServer(Protocol):
+    """One exchange (Java's SaslServer).
+
+    complete         the client is authenticated; no further token may come
+    authorization_id the user's name, once complete
+    expires_at       when the client's credentials expire, in seconds since 1970; None: not on their own
+    """
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def authorization_id(self) -> str: ...
+
+    @property
+    def expires_at(self) -> float | None: ...
+
+    def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
+        """It is awaitable if the check is done off the event loop. SaslError ends the exchange."""
+
+
+MakeSaslServer = Callable[[str], SaslServer]
+"""Takes the client's address."""
+
 
 MOST_WAITING = 1_000
 LONGEST_WAIT_S = 10.0
