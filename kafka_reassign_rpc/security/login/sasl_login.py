@@ -115,10 +115,13 @@ Fetch = Callable[[], str]
 
 
 class TokenSource:
-    """Keeps a token until most of its life is over; one thread fetches it for all."""
+    """A `TokenProvider` that keeps a token until most of its life is over; one thread fetches it for all. `extensions`
+    are those of the login configuration (KIP-342).
+    """
 
-    def __init__(self, fetch: Fetch, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, fetch: Fetch, extensions: Mapping[str, str], now: Callable[[], float] = time.time) -> None:
         self._fetch = fetch
+        self._extensions = extensions
         self._now = now
         self._lock = Lock()
         self._token: Token | None = None
@@ -131,6 +134,9 @@ class TokenSource:
                 self._token = Token(Password(text), now + (expiry(text) - now) * REFRESH_WINDOW)
             return self._token.text.value
 
+    def extensions(self) -> Mapping[str, str]:
+        return self._extensions
+
 
 def expiry(token: str) -> float:
     """`exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
@@ -142,14 +148,12 @@ def expiry(token: str) -> float:
         raise LoginFailed("OAUTHBEARER: the token is no JWT with the claim exp") from None
 
 
-def token_source(
-    url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str
-) -> TokenSource:
+def _fetch_from(url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str) -> Fetch:
     """`options`: of the JAAS entry; `place`: the setting of the URL. Raises BadSetting."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         path = Path(unquote(parts.path))
-        return TokenSource(lambda: _from_file(path))
+        return lambda: _from_file(path)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         raise BadSetting(f"{place}: expected a URL that begins with file://, https:// or http://, without a user in it")
     try:
@@ -162,7 +166,7 @@ def token_source(
     endpoint = _Endpoint(parts.scheme, parts.hostname, port, parts.path or "/", parts.query)
     credentials = Password(base64.b64encode(f"{client}:{secret}".encode()).decode())
     scope = options.get("scope")
-    return TokenSource(lambda: _from_endpoint(endpoint, credentials, scope, context))
+    return lambda: _from_endpoint(endpoint, credentials, scope, context)
 
 
 def _from_file(path: Path) -> str:
@@ -299,25 +303,7 @@ def _token_provider(entry: JaasEntry, properties: Properties) -> TokenProvider:
     extensions = {
         key.removeprefix("extension_"): value for key, value in entry.options.items() if key.startswith("extension_")
     }
-    return _Provider(token_source(url, entry.options, lambda: _context(tls), name), extensions)
-
-
-def _context(tls: TlsConfig) -> ssl.SSLContext:
-    return tls.load_client().context
-
-
-class _Provider:
-    """With the extensions of the login configuration (KIP-342)."""
-
-    def __init__(self, source: TokenSource, extensions: Mapping[str, str]) -> None:
-        self._source = source
-        self._extensions = extensions
-
-    def token(self) -> str:
-        return self._source.token()
-
-    def extensions(self) -> Mapping[str, str]:
-        return self._extensions
+    return TokenSource(_fetch_from(url, entry.options, lambda: tls.load_client().context, name), extensions)
 
 
 DEFAULT_MECHANISM = "GSSAPI"

@@ -171,7 +171,7 @@ def test_sv_5_a_token_may_be_in_a_file_and_is_read_again_in_time(tmp_path: Path)
 
 def test_sv_5_a_new_token_is_fetched_after_four_fifths_of_a_life() -> None:
     now = [1000.0]
-    source = TokenSource(lambda: token(now[0] + 100), lambda: now[0])
+    source = TokenSource(lambda: token(now[0] + 100), {}, lambda: now[0])
     seen = []
     for now[0] in (1000.0, 1079.0, 1081.0):
         seen.append(source.token())
