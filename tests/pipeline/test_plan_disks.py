@@ -16,7 +16,8 @@ from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
     read_disk_summary,
 )
 from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob, run
-from kafka_reassign_rpc.pipeline.disks.verify_disks import DiskFacts, LeftOut, broken_rules, read_facts
+from kafka_reassign_rpc.pipeline.disks.verify_disk_facts import DiskFacts, LeftOut, read_facts
+from kafka_reassign_rpc.pipeline.disks.verify_disks import broken_rules
 from kafka_reassign_rpc.pipeline.plans.batch_reader import plan_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -277,6 +278,8 @@ EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("topics", "a replica of a topic that was not asked for", asked(topics=["u"])),
     ("brokers", "a replica of a broker that was not asked for", asked(brokers=[2])),
     ("reason", "a move between log dirs has no reason", first_move(reason="")),
+    ("reason", "the reason of a move between log dirs has a word more",
+     lambda one: first_move(reason=f"{one.moves[0].reason} now")(one)),
     ("moved-twice", "a replica moves twice", lambda one: one._replace(moves=[*one.moves, one.moves[0]])),
     ("room", "a disk gets more than it has free", log_dir("/b", free_bytes=100 * MB)),
     ("evener", "a plan makes disks less even", log_dir("/a", volume_bytes=9000 * MB)),
@@ -296,6 +299,8 @@ EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("limits-of-a-batch", "a batch moves a replica more than it may", asked(moves_per_batch=1)),
     ("summary", "a broker is nearer to even than it is", first_broker(furthest_after=0.0)),
     ("summary", "a broker takes less time than it does", first_broker(seconds=0.1)),
+    ("summary", "a note on log dirs is left out", lambda one: summary(notes=one.summary.notes[1:])(one)),
+    ("summary", "log dirs are noted that are not offline", lambda one: summary(notes=[*one.summary.notes, "odd"])(one)),
     ("summary", "the plan takes less than its slowest broker", summary(expected_seconds=0.1)),
 ]  # fmt: skip
 EMPTY_CHANGES: list[tuple[str, str, Change]] = [
@@ -316,6 +321,9 @@ EMPTY_CHANGES: list[tuple[str, str, Change]] = [
     ("left-out", "a replica that does not lie there is left out",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(log_dir="/b"), *one.left_out[1:]])),
     ("summary", "fewer replicas are left out than the table has", summary(left_out=[])),
+    ("summary", "another replica is named as left out", lambda one: summary(
+        left_out=[msgspec.structs.replace(one.summary.left_out[0], first=["t-77 of broker 1"]),
+                  *one.summary.left_out[1:]])(one)),
 ]  # fmt: skip
 
 

@@ -1,139 +1,24 @@
-"""Checks a plan between log dirs against its snapshot: the rules of docs/pipeline.md, with no code of the planner.
-
-What a snapshot and a plan say of moves between log dirs, read for the verifier without any code of the planner.
-"""
+"""Checks a plan between log dirs against its snapshot: the rules of docs/pipeline.md, with no code of the planner."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import astuple
 
-from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
     ANY,
-    DISK_LEFT_OUT,
-    DirBatch,
     DirFigures,
-    DiskSummary,
     PlannedDirMove,
-    read_dir_batch,
-    read_dir_moves,
-    read_disk_summary,
 )
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.disks.verify_disk_facts import DiskFacts, LeftOut, PartitionName, read_facts, volume_of
 from kafka_reassign_rpc.pipeline.planning.verify_facts import RuleViolation, first_of_each
-from kafka_reassign_rpc.pipeline.plans.batch_reader import files_by_number
-from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows, read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 
-Row = Mapping[str, Any]
-PartitionName = tuple[str, int]
-
-
-class LeftOut(NamedTuple):
-    topic: str
-    partition: int
-    broker: int
-    log_dir: str
-    bytes: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition} of broker {self.broker}"
-
-
-class DiskFacts(NamedTuple):
-    """dirs          by broker and path: rows of `log_dirs`
-    held          by broker that was asked for, and partition: its log dir and its bytes; of one that lies in several
-                  (`twice`) the first by name
-    copied        replicas that a broker copies between its log dirs: the target, and the bytes there
-    partitions    the rows of those that move or are left out
-    reassigned    the rows of those with a reassignment, in flight or waiting
-    odd           partitions whose replicas lack a broker or have one twice
-    """
-
-    dirs: Mapping[int, Mapping[str, Row]]
-    held: Mapping[int, Mapping[PartitionName, tuple[str, int | None]]]
-    twice: Collection[tuple[int, PartitionName]]
-    copied: Mapping[int, Mapping[PartitionName, tuple[str, int]]]
-    partitions: Mapping[PartitionName, Row]
-    reassigned: Mapping[PartitionName, Row]
-    odd: Collection[PartitionName]
-    topic_ids: Mapping[str, str]
-    summary: DiskSummary
-    moves: Sequence[PlannedDirMove]
-    left_out: Sequence[LeftOut]
-    batches: Mapping[int, DirBatch]
-    rollbacks: Mapping[int, DirBatch]
-
-    def emptied(self, broker: int) -> Sequence[str]:
-        return self.summary.requested.empty.get(broker, ())
-
-    def open_dirs(self, broker: int) -> dict[str, Row]:
-        return {
-            path: row
-            for path, row in self.dirs.get(broker, {}).items()
-            if row["online"] and not row["cordoned"] and path not in self.emptied(broker)
-        }
-
-
-def volume_of(row: Row) -> Any:
-    """A log dir whose volume is unknown counts as its own."""
-    return row["log_dir"] if row["volume"] is None else row["volume"]
-
-
-def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
-    """Raises BadInput."""
-    meta, summary = snapshot_files.check(snapshot), read_disk_summary(plan)
-    if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
-        raise BadInput(f"{plan}: was made from another snapshot than {snapshot} (cluster {summary.cluster_id})")
-    dirs: dict[int, dict[str, Row]] = defaultdict(dict)
-    for of_dir in read_log_dirs(snapshot):
-        dirs[of_dir["broker"]][of_dir["log_dir"]] = of_dir
-    live, requested = {row["broker"] for row in read_broker_rows(snapshot) if row["live"]}, summary.requested
-    asked = requested.empty or requested.brokers or dirs.keys() & live
-    held: dict[int, dict[PartitionName, tuple[str, int | None]]] = {broker: {} for broker in sorted(asked)}
-    copied: dict[int, dict[PartitionName, tuple[str, int]]] = defaultdict(dict)
-    twice = set[tuple[int, PartitionName]]()
-    for row in snapshot_files.rows(snapshot, "replicas"):
-        name, broker = (row["topic"], row["partition"]), row["broker"]
-        if row["future"]:
-            copied[broker][name] = row["log_dir"], row["bytes"] or 0
-        elif broker in held and row["log_dir"] is not None:
-            one = row["log_dir"], row["bytes"]
-            if name in held[broker]:
-                twice.add((broker, name))
-                one = min(one, held[broker][name], key=itemgetter(0))
-            held[broker][name] = one
-    moves = list(read_dir_moves(plan))
-    left_out = [
-        LeftOut(*(row[name] for name in LeftOut._fields))
-        for batch in parquet_files.record_batches(plan / LEFT_OUT, DISK_LEFT_OUT)
-        for row in batch.to_pylist()
-    ]
-    named = {(one.topic, one.partition) for one in moves} | {(one.topic, one.partition) for one in left_out}
-    partitions, reassigned, odd = {}, {}, set()
-    for row in snapshot_files.rows(snapshot, "partitions"):
-        name = row["topic"], row["partition"]
-        if name in named:
-            partitions[name] = row
-        if row["adding"] or row["removing"] or row["waiting"]:
-            reassigned[name] = row
-        if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
-            odd.add(name)
-    files = [
-        {number: read_dir_batch(file) for number, file in files_by_number(plan / folder).items()}
-        for folder in (BATCHES, ROLLBACK)
-    ]
-    ids = snapshot_files.topic_ids(snapshot)
-    return DiskFacts(dirs, held, twice, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
+_NAMED = 10
 
 
 def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
@@ -231,8 +116,9 @@ def _of_goal(facts: DiskFacts, move: PlannedDirMove) -> Iterator[tuple[str, str]
         yield "leaves-dirs", f"goes to {move.to_log_dir}, which is to be emptied"
     if requested.brokers and move.broker not in requested.brokers:
         yield "brokers", "its broker was not asked for"
-    if not move.reason:
-        yield "reason", "has no reason"
+    why = f"{move.from_log_dir} {'is to be emptied' if requested.empty else 'holds more than its share of bytes'}"
+    if move.reason != why:
+        yield "reason", f"has the reason {move.reason!r}, not {why!r}"
 
 
 def _of_room(facts: DiskFacts) -> Iterator[RuleViolation]:
@@ -274,24 +160,22 @@ def _certain_rooms(facts: DiskFacts) -> dict[int, float]:
     return found
 
 
+_NO_ROOM = "no other log dir of the broker has room"
+
+
 def _is_true(facts: DiskFacts, one: LeftOut, most: float) -> bool:
-    name = one.topic, one.partition
-    match one.reason:
-        case "a reassignment of its partition is in flight or waits":
-            return name in facts.reassigned
-        case "its broker copies it to another log dir already":
-            return name in facts.copied.get(one.broker, {})
-        case "its broker does not tell its size":
-            return facts.held[one.broker][name][1] is None
-        case "the replicas of its partition lack a broker or have one twice":
-            return name in facts.odd
-        case "its partition has no replica on this broker":
-            return name not in facts.partitions or one.broker not in facts.partitions[name]["replicas"]
-        case "its broker lists it in two log dirs":
-            return (one.broker, name) in facts.twice
-        case "no other log dir of the broker has room":
-            return most < one.bytes
-    return False
+    stays = dict(_why_it_stays(facts, one.broker, (one.topic, one.partition)))
+    return most < one.bytes if one.reason == _NO_ROOM else one.reason in stays and stays[one.reason]
+
+
+def _why_it_stays(facts: DiskFacts, broker: int, name: PartitionName) -> Iterator[tuple[str, bool]]:
+    """Each reason, and whether it is so; the first of these that is so is told of a replica that stays."""
+    yield "its broker copies it to another log dir already", name in facts.copied.get(broker, {})
+    yield "a reassignment of its partition is in flight or waits", name in facts.reassigned
+    yield "the replicas of its partition lack a broker or have one twice", name in facts.odd
+    yield "its partition has no replica on this broker", (broker, name) in facts.strays
+    yield "its broker lists it in two log dirs", (broker, name) in facts.twice
+    yield "its broker does not tell its size", facts.held[broker][name][1] is None
 
 
 def _is_asked(facts: DiskFacts, topic: str) -> bool:
@@ -384,8 +268,11 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
         of_broker.setdefault(move.broker, []).append(move.bytes)
         in_batch[move.batch].append(move.bytes)
     seconds = {broker: round(sum(some) / rate, 3) for broker, some in of_broker.items()}
-    dirs = _dirs(facts)
+    dirs, left_out = _dirs(facts), dict[str, list[str]]()
+    for one in facts.left_out:
+        left_out.setdefault(one.reason, []).append(str(one))
     says = {
+        "notes": sorted(summary.notes),
         "moves": summary.moves,
         "bytes": summary.bytes,
         "replicas": summary.replicas,
@@ -393,10 +280,11 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
         "brokers, batches and log dirs": [len(some) for some in (summary.brokers, summary.batches, summary.dirs)],
         **{f"broker {one.broker}": (one.moves, one.bytes, round(one.seconds, 3)) for one in summary.brokers},
         **{f"batch {one.batch}": (one.moves, one.bytes) for one in summary.batches},
-        **{f"left out: {one.reason}": one.replicas for one in summary.left_out},
+        **{f"left out: {one.reason}": (one.replicas, one.first) for one in summary.left_out},
         **{f"broker {one.broker} {one.log_dir}": astuple(one)[2:] for one in summary.dirs},
     }
     follows = {
+        "notes": sorted(_notes(facts)),
         "moves": len(facts.moves),
         "bytes": sum(map(sum, of_broker.values())),
         "replicas": sum(map(len, facts.held.values())),
@@ -404,7 +292,7 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
         "brokers, batches and log dirs": [len(facts.held), len(in_batch), len(dirs)],
         **{f"broker {broker}": (len(some), sum(some), seconds[broker]) for broker, some in of_broker.items()},
         **{f"batch {number}": (len(some), sum(some)) for number, some in in_batch.items()},
-        **{f"left out: {reason}": count for reason, count in Counter(one.reason for one in facts.left_out).items()},
+        **{f"left out: {reason}": (len(names), names[:_NAMED]) for reason, names in left_out.items()},
         **{f"broker {one.broker} {one.log_dir}": astuple(one)[2:] for one in dirs},
     }
     for name in dict.fromkeys([*follows, *says]):
@@ -413,6 +301,32 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
     for number, some in in_batch.items():
         if len(some) > summary.requested.moves_per_batch:
             yield RuleViolation("limits-of-a-batch", f"batch {number}", f"has {counted(len(some), 'move')}")
+
+
+def _notes(facts: DiskFacts) -> Iterator[str]:
+    yield from facts.notes
+    silent = sorted(facts.live - facts.dirs.keys())
+    if silent:
+        yield f"{those(silent)} did not tell the log dirs: the plan leaves {agreeing(len(silent), 'them')} out"
+    online = {broker: [row for row in facts.dirs.get(broker, {}).values() if row["online"]] for broker in facts.held}
+    single = [broker for broker, rows in online.items() if len(rows) == 1]
+    if single:
+        yield f"{those(single, verb='have')} one log dir: nothing moves there"
+    for broker in facts.held:
+        offline = sorted(path for path, row in facts.dirs.get(broker, {}).items() if not row["online"])
+        if offline:
+            yield f"broker {broker}: offline log dirs: {first_of(offline, _NAMED)}"
+    unknown = [broker for broker, rows in online.items() if any(row["volume_bytes"] is None for row in rows)]
+    if unknown:
+        yield f"{those(unknown, verb='do')} not tell the size of disks: all count alike"
+    staying = Counter(
+        next((reason for reason, is_so in _why_it_stays(facts, broker, name) if is_so), "")
+        for broker, of_broker in facts.held.items()
+        for name in of_broker
+        if _is_asked(facts, name[0])
+    )
+    for reason in sorted(staying.keys() - {""}):
+        yield f"{counted(staying[reason], 'replica', 'stay')}: {reason}"
 
 
 def _dirs(facts: DiskFacts) -> list[DirFigures]:
