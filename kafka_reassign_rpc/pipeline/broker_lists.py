@@ -121,6 +121,12 @@ def listed(row: Ints) -> list[int]:
     return found
 
 
+def texts_of(table: Ints, text: Callable[[list[int]], str]) -> Ints:
+    """Of each row, which may have numbers in place of brokers."""
+    distinct, rows = np.unique(table, axis=0, return_inverse=True)
+    return np.array([text(listed(one)) for one in distinct], object)[rows.reshape(-1)]
+
+
 def as_lists(table: Ints, of: Callable[[Ints], pa.Array] = lambda ids: pa.array(ids, pa.int32())) -> pa.ListArray:
     """`table` without gaps before brokers; `of` makes values of all that are in it."""
     ends = np.concatenate([np.zeros(1, np.int64), sizes(table).cumsum()])

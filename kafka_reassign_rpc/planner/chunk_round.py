@@ -23,6 +23,7 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     others_cordoned,
     why_not_balanced,
 )
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import balance_reason
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 
@@ -115,17 +116,20 @@ def _move_or_left_out(
 
 
 def _planned_move(topic: str, partition: PlannerPartition, params: RoundParameters) -> PlannedMove:
-    copies = sum(broker not in partition.original for broker in partition.replicas)
+    copies, size = sum(broker not in partition.original for broker in partition.replicas), params.size(partition)
+    reason, rule = partition.reason, partition.rule
+    if not rule:
+        reason, rule = balance_reason(partition, size, params.shares_before)
     return PlannedMove(
         topic,
         partition.index,
         partition.original,
         partition.replicas,
         partition.leader,
-        copies * params.size(partition),
+        copies * size,
         partition.priority,
-        _with_goals(partition.reason, partition.original, copies, params),
-        partition.rule,
+        _with_goals(reason, partition.original, copies, params),
+        rule,
         partition.first_leader,
     )
 

@@ -84,7 +84,6 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     furthest_before: dict[str, int] = {}
     furthest_after: dict[str, int] = {}
-    tried: int = 0
     topics_before: Load = Load()
     topics_after: Load = Load()
     reachable: dict[str, dict[int, float]] = {}

@@ -48,7 +48,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     original         () until a round accepts a proposal
     priority         0 starts first
     first_leader     leads before the copy; -1 if the leader stays
-    reason, rule     why it moves, for people; the hard rule or soft goal
+    reason, rule     why it moves, for people; the hard rule or soft goal. "": for balance, the end of the plan says why
     destination      of its reassignment, in any order; () if unknown
     fault            why it stays: the cluster shows something of it that no change could begin with
     """

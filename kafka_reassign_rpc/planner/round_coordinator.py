@@ -77,7 +77,7 @@ class RoundCoordinator:
         self._measures_to_give = LEADER_MEASURES if goal.joining else MEASURES
         """Where a broker above its target gives load away. New brokers keep replicas, they may lead fewer."""
         self._both_sides = goal.kind is GoalKind.REBALANCE
-        self._proposals = self._tried = 0
+        self._proposals = 0
         self._round = 0
         self._idle = 0
         self._over = False
@@ -124,6 +124,7 @@ class RoundCoordinator:
         if self.options.weights.spread_topics and self.goal.kind is GoalKind.REBALANCE:
             self._spread = SpreadRounds(self._shares, weights, self.options.tolerance)
         self.targets = self._make_targets(self.before)
+        self._shares_before = self.targets.counted_shares(self.before)
         self.notes += ineffective_weights(weights, self.before.values())
         if self.goal.balances:
             self._note_unknown_disks()
@@ -281,6 +282,7 @@ class RoundCoordinator:
             searched=self._search.one_in if self._search is not None and self._leading is None else 0,
             withdrawn=frozenset() if self._withdrawal is None or self._over else self._withdrawal.names,
             leading_seconds=None if self._leading is None else self._leading.seconds,
+            shares_before=self._shares_before if self.goal.balances else {},
         )
 
     def _weighted(self, brokers: list[int]) -> WeightedBrokers:
@@ -305,8 +307,6 @@ class RoundCoordinator:
         if self._withdrawal is not None and not self._over:
             return self._withdrawal.decide(proposed)
         self._proposals = proposed.proposals
-        if self._balances and (self._spare, self._search, self._leading) == (None, None, None):
-            self._tried += proposed.proposals
         if not proposed.proposals and self._leading is None and self._search is None and not self._spreads_now():
             self._idle += 1
             self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
@@ -321,7 +321,7 @@ class RoundCoordinator:
             return (yield from self._leading.deciding(buckets, proposed))
         if self._search is not None:
             limits = self._search_limits()
-            return (yield from self._search.deciding(proposed.collected, limits, self.loads, self.before))
+            return (yield from self._search.deciding(proposed.collected, limits, self.loads))
         if self._spare is not None:
             return thresholds_of_returns(buckets, self._spare)
         if self._balances:
@@ -462,7 +462,6 @@ class RoundCoordinator:
             ),
             left_out=left_out,
             rounds=self._round,
-            tried=self._tried + (0 if self._search is None else self._search.tried),
             before=self.before,
             after=self.loads,
             targets=targets.targets,

@@ -59,7 +59,6 @@ SUMMARY = PlanSummary(
     bytes=0,
     lower_bound=0,
     unknown_sizes=0,
-    rounds=1,
     imbalance_before={},
     imbalance_after={},
     brokers=[],

@@ -74,7 +74,6 @@ def write_plan(
         bytes=12_000_000_000,
         lower_bound=11_000_000_000,
         unknown_sizes=0,
-        rounds=4,
         imbalance_before={"bytes": 1.0, "replicas": 1.0},
         imbalance_after={"bytes": 0.02, "replicas": 0.01},
         brokers=figures,

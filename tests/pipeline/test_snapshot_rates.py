@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.planning.plan_input import standing_rates, stricter_rate_notes
+from kafka_reassign_rpc.pipeline.snapshots.rate_notes import standing_rates, stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER, STATIC, SnapshotMeta
 
@@ -35,7 +35,7 @@ def test_fg_4_a_plan_says_which_stricter_rate_goes_on_for_whom_and_why(tmp_path:
     ]
     assert stricter_rate_notes(path, 20_000_000, [3]) == []
     assert stricter_rate_notes(path, 6_000_000, [2, 3]) == [], "the throttle is the stricter one"
-    assert stricter_rate_notes(path, -1, [1, 2, 3]) == [], "without a lease"
+    assert stricter_rate_notes(path, None, [1, 2, 3]) == [], "without a lease"
 
 
 def test_fg_4_a_rate_in_server_properties_has_no_effect_as_in_kafka(tmp_path: Path) -> None:

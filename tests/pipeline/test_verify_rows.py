@@ -8,7 +8,7 @@ from tests.pipeline import verified_rows
 from tests.tables import for_each
 
 FACTS = PlanFacts.of("rebalance", [ListedBroker(broker, None, True) for broker in (1, 2, 3, 4, 5)], (), None, ())
-MOVE = ([1, 2], [3, 2], 1, 10, 1, 2, None, None, "why")
+MOVE = ([1, 2], [3, 2], 1, 10, 1, 2, None, None, None, None)
 FORWARD, BACK = (1, [3, 2], [1, 2], None), (1, [1, 2], [3, 2], None)
 FINE: dict[str, Any] = {
     "topic": "t",
@@ -60,8 +60,8 @@ def test_dp_3_the_sums_of_batches_and_brokers_are_those_of_their_moves() -> None
     """In batch 1, 3 gets 10 bytes that 1 sends. In batch 2, 3 and 4 get 20 each, of which 5 sends all."""
     rows = [
         {},
-        {"partition": 1, "moves": [([1], [3, 4], 1, 40, 2, 3, 5, None, "why")], "size": 20},
-        {"partition": 2, "moves": [([4, 2], [2, 4], 4, 0, 2, 1, None, None, "why")], "size": None},
+        {"partition": 1, "moves": [([1], [3, 4], 1, 40, 2, 3, 5, None, None, None)], "size": 20},
+        {"partition": 2, "moves": [([4, 2], [2, 4], 4, 0, 2, 1, None, None, None, None)], "size": None},
     ]
     once, twice = check(*rows), check(*rows[1:])
     twice.add(check(rows[0]))

@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.pipeline.broker_lists import NOBODY
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import Chunk
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
+from kafka_reassign_rpc.pipeline.planning.verify_reasons import REASON, broken_reasons
 from kafka_reassign_rpc.pipeline.planning.verify_rules import broken_rules
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import less_even_over_racks, most_in_a_rack
-from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.plan_result import PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.pipeline.verified_rows import said
 from tests.planner.clusters import clusters, goals
@@ -127,18 +130,21 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
     facts, reference = facts_of(brokers, goal), Reference(brokers, goal)
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
 
-    def row(topic: str, index: int, target: Sequence[int], copied: int, reason: str = "why") -> dict[str, Any]:
+    def row(topic: str, index: int, target: Sequence[int], copied: int, *why: str) -> dict[str, Any]:
         held = stood[topic, index]
         size = held.bytes if held.bytes >= 0 else None
-        known = {"leader": held.leader, "isr": held.isr, "in_flight": held.moving, "size": size}
-        return moved(held.replicas, target, copied, reason, topic=topic, partition=index, **known)
+        known: dict[str, Any] = {"leader": held.leader, "isr": held.isr, "in_flight": held.moving, "size": size}
+        known |= {"produce": held.produce, "fetch": held.fetch}
+        return moved(held.replicas, target, copied, *why, topic=topic, partition=index, **known)
 
     try:
         made = make_plan(cluster, goal, PlanOptions(rounds=3, effort=Effort.QUICK))
     except PlanError:
         return
-    planned = [row(move.topic, move.partition, move.target, move.bytes, move.reason) for move in made.moves]
-    assert broken(facts, *planned) == [[]] * len(planned)
+    planned = [row(move.topic, move.partition, move.target, move.bytes, move.reason, move.rule) for move in made.moves]
+    sizes = [held.bytes for held in stood.values() if held.bytes >= 0]
+    known = facts._replace(shares_before=shares_before(made.summary), typical=sum(sizes) // max(1, len(sizes)))
+    assert broken(known, *planned, told=True) == [[]] * len(planned)
     targets = {
         name: data.draw(st.lists(st.sampled_from(sorted(reference.brokers)), min_size=1, max_size=5)) for name in stood
     }
@@ -151,19 +157,36 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
 
 
 def moved(
-    before: Sequence[int], after: Sequence[int], copied: int, reason: str = "why", **stood: Any
+    before: Sequence[int], after: Sequence[int], copied: int, reason: str = "why", rule: str = "", **stood: Any
 ) -> dict[str, Any]:
     """A row of a plan that says nothing of priority and place."""
-    move = (before, after, stood.get("leader"), copied, 1, None, stood.pop("first", None), None, reason)
+    move = (before, after, stood.get("leader"), copied, 1, None, stood.pop("first", None), None, reason, rule)
     named = {"topic": "t", "partition": 0, "moves": [move], "forward": [], "back": [], "left_out": []}
     return named | {"replicas": before} | stood
 
 
-def broken(facts: PlanFacts, *rows: Mapping[str, Any]) -> list[list[str]]:
-    """By row, the rules that it breaks."""
+def shares_before(summary: PlannerSummary) -> Mapping[str, Mapping[int, float]]:
+    """With the usual weights."""
+    weights = GoalWeights().by_measure()
+    return {
+        name: {
+            broker: summary.before[broker][place] / target[place]
+            for broker, target in summary.targets.items()
+            if target[place]
+        }
+        for place, (name, weight) in enumerate(zip(MEASURES, weights, strict=True))
+        if weight
+    }
+
+
+def broken(facts: PlanFacts, *rows: Mapping[str, Any], told: bool = False) -> list[list[str]]:
+    """By row, the rules that it breaks. `told`: also whether its reason is right."""
     moves = Chunk(said(*({**row, "partition": place} for place, row in enumerate(rows))), facts).moves
     found: list[list[str]] = [[] for _ in rows]
-    for rule, places in broken_rules(moves, facts).items():
+    reasons = broken_reasons(moves, facts, np.zeros(len(rows), np.int64), {})
+    for rule, places in {**broken_rules(moves, facts), **reasons}.items():
+        if rule == REASON and not told:
+            continue
         for key in moves.key[places].tolist():
             found[(key & 0xFFFFFFFF) - 2**31].append(rule)
     return [sorted(rules) for rules in found]

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.planning.verify_sums import above_even, topic_shares
+from kafka_reassign_rpc.pipeline.planning.verify_sums import topic_shares, topic_spread
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     SUMMARY as SUMMARY_FILE,
 )
@@ -41,9 +41,9 @@ def test_dp_13_what_is_more_than_even_by_topic_is_counted_topic_by_topic() -> No
     requested = msgspec.structs.replace(SUMMARY.requested, tolerance=0.1, weights=asked)
     shares = topic_shares(msgspec.structs.replace(SUMMARY, kind="rebalance", brokers=brokers, requested=requested))
     topics, replicas = np.array([0, 0, 0, 0, 1]), np.array([[2, 1]] * 4 + [[3, 9]])
-    assert above_even(topics, replicas, shares) == {"replicas": 1, "leaders": 2}
-    assert above_even(topics, replicas, {"leaders": shares["leaders"]}) == {"leaders": 2}
-    assert above_even(topics[:0], replicas[:0], shares) == {"replicas": 0, "leaders": 0}
+    assert topic_spread(topics, replicas, shares).above == {"replicas": 1, "leaders": 2}
+    assert topic_spread(topics, replicas, {"leaders": shares["leaders"]}).above == {"leaders": 2}
+    assert topic_spread(topics[:0], replicas[:0], shares).above == {"replicas": 0, "leaders": 0}
 
 
 def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics_are_found(

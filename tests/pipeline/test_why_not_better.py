@@ -42,7 +42,6 @@ def summary(
         brokers=list(brokers),
         bytes=copied,
         imbalance_before={"bytes": 1.0},
-        tried=7,
         largest=LargestFigures("orders-0", largest) if largest else None,
     )
 
@@ -58,8 +57,8 @@ UNEVEN_RACKS = (
     broker(4, 55, rack="b"),
 )
 NOTHING_FOUND = (
-    "the plan ends after 7 changes tried, no proof that none leads nearer: --weight bytes=… lets this measure count "
-    "more, another --seed tries other changes"
+    "the plan has found nothing that leads nearer, no proof that there is nothing: --weight bytes=… lets this measure "
+    "count more, another --seed tries other changes"
 )
 
 

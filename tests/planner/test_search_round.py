@@ -12,6 +12,7 @@ from kafka_reassign_rpc.planner.placement.exchange_search import SearchRound
 from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, SearchedReplicas
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import balance_reason
 from kafka_reassign_rpc.support.slices import finished
 from tests.planner.clusters import partition
 from tests.tables import for_each
@@ -27,8 +28,6 @@ def decided(
     asked = []
 
     class Search:
-        tried = 0
-
         def __init__(self, *_: object) -> None:
             pass
 
@@ -45,7 +44,7 @@ def decided(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange_search, "ExchangeSearch", Search)
-        found = finished(SearchRound(1, effort).deciding(shown, limits, loads, loads))
+        found = finished(SearchRound(1, effort).deciding(shown, limits, loads))
     assert found.searched is not None
     return found.searched, asked[0]
 
@@ -71,29 +70,34 @@ def test_dp_3_the_search_has_many_passes_for_few_replicas_and_one_for_many(
     assert asked == (steps, passes)
 
 
-LOADS = {1: Load(150), 2: Load(190), 3: Load(95), 4: Load(20)}
-"""The share of each is 100 bytes."""
+SHARES = {1: (1.5, 1.0, 1.2), 2: (1.9, 1.0, 0.9), 3: (0.95, 1.0, 1.0), 4: (0.2, 1.0, 0.7)}
+"""Of bytes, replicas and leaders."""
 
 
 @for_each(
     ("stood", "target", "reason"),
     [
-        ((1, 2, 3), (1, 2, 4), "broker 4 has 20%"),
-        ((2, 1, 3), (2, 1, 4), "broker 4 has 20%"),  # not broker 2, which still leads
-        ((1, 2, 3), (1, 4, 3), "broker 2 has 190%"),
-        ((1, 2, 3), (3, 2, 1), "broker 1 has 150%"),  # another leader alone
-        ((1, 2, 3), (2, 1, 3), "broker 2 has 190%"),
+        ((1, 2, 3), (1, 2, 4), "broker 4 has 20% of its share of bytes"),
+        ((2, 1, 3), (2, 1, 4), "broker 4 has 20% of its share of bytes"),  # not broker 2, which still leads
+        ((1, 2, 3), (1, 4, 3), "broker 2 has 190% of its share of bytes"),
+        ((1, 2, 3), (3, 2, 1), "broker 1 has 120% of its share of leaders"),  # no bytes move
+        ((3, 2, 1), (2, 3, 1), "broker 2 has 90% of its share of leaders"),
+        ((3, 1), (3, 4), "broker 4 has 20% of its share of bytes"),  # further from its share than broker 1
+        ((3, 4), (3, 2), "broker 2 has 190% of its share of bytes (with other moves)"),
+        ((3, 1, 2), (3, 2, 1), "other moves need it, to even out brokers"),
     ],
 )
-def test_dp_3_a_change_is_explained_by_the_broker_of_it_that_is_furthest_from_its_share(
+def test_dp_3_a_change_is_explained_by_the_broker_that_it_leads_nearer_to_its_share_in_what_it_changes(
     stood: tuple[int, ...], target: tuple[int, ...], reason: str
 ) -> None:
-    found, _ = decided([partition(0, *stood)], [target], LOADS)
-    assert found == {("t", 0): SearchedReplicas(target, f"{reason} of its share of bytes", "bytes")}
+    moved = partition(0, *target, original=stood)
+    told, rule = balance_reason(moved, 10, SHARES)
+    assert told == reason
+    assert rule == ("balance" if "need" in told else told.split(" (")[0].rpartition(" ")[2])
 
 
 def test_dp_3_another_order_of_followers_is_no_reason_to_move() -> None:
     stood, now = partition(0, 1, 3, 2), partition(1, 1, 2, 3)
     stood.original = (1, 2, 3)
-    found, _ = decided([stood, now], [(1, 2, 3), (1, 2, 3)], LOADS)
+    found, _ = decided([stood, now], [(1, 2, 3), (1, 2, 3)], {1: Load()})
     assert found == {("t", 0): SearchedReplicas((1, 2, 3), "", "")}

@@ -4,9 +4,11 @@ from collections import Counter
 
 import pytest
 
+from kafka_reassign_rpc.planner.columns.topic_spread import SpreadCounts, spread_reason
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+from kafka_reassign_rpc.planner.proposals.round_parameters import SpreadParameters
 from tests.planner.clusters import broken_rules, brokers, partition, random_cluster, topic, worst
 from tests.planner.column_plans import make_plan, plan_of_chunks
 
@@ -96,3 +98,20 @@ def test_dp_13_leaders_alone_are_spread_by_copies_where_no_replica_of_the_others
     assert broken_rules(cluster, REBALANCE, made, 0.05) == []
     none = PlanOptions(weights=options.weights, effort=Effort.NONE, max_bytes=0)
     assert not make_plan(cluster, REBALANCE, none).summary.bytes
+
+
+def test_dp_13_a_move_that_spreads_a_topic_is_explained_by_a_broker_that_it_takes_something_from() -> None:
+    """Broker 1 has three of four leaders and replicas, 2 has the others; two would be even."""
+    shares = dict.fromkeys((1, 2), 0.5)
+    spread = SpreadParameters(shares, shares, now=True, proposes=True, copies_leaders=False)
+    stood = SpreadCounts([(1,), (1,), (1,), (2,)], spread)
+    told = {"replicas": "broker 1 has 3 replicas of the topic, 2 would be even", "leaders": "broker 1 has 3 leaders of"}
+    for original, target, what in (
+        ((1, 3), (2, 3), "replicas"),
+        ((1, 3), (3, 1), "leaders"),
+        ((1, 3), (1, 2), ""),
+        ((2, 3), (4, 3), ""),
+    ):
+        reason, rule = spread_reason(partition(0, *target, original=original), stood)
+        assert rule == (f"topic_{what}" if what else "")
+        assert reason.startswith(told[what]) if what else not reason

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyTable
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import PlanEstimate, Simulated
 
 _AS_THE_PLANNER_SAYS = (
-    *("moves", "bytes", "lower_bound", "unknown_sizes", "rounds", "tried"),
+    *("moves", "bytes", "lower_bound", "unknown_sizes"),
     *("imbalance_before", "imbalance_after", "furthest_before", "furthest_after"),
 )
 

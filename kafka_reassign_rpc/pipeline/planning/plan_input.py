@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.throttling.replication_throttles import rate_in_force
-from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -17,7 +15,7 @@ from kafka_reassign_rpc.pipeline.snapshots.broker_rows import (
     require_brokers,
     require_weights,
 )
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER, SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import BatchLimits, Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
@@ -107,36 +105,3 @@ def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)
     if missing:
         raise BadInput(f"the snapshot has no {those(missing, 'topic')}")
-
-
-def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
-    """The throttles that stood on brokers. Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown
-    source says nothing.
-    """
-    own: dict[str, dict[str, str]] = {}
-    default: dict[str, str] = {}
-    for row in snapshot_files.rows(path, "configs"):
-        if row["resource_type"] != "broker" or row["name"] not in SIDES or row["value"] is None:
-            continue
-        if row["resource"] and row["source"] == OF_BROKER:
-            own.setdefault(row["resource"], {})[row["name"]] = row["value"]
-        elif not row["resource"] and row["source"] == OF_ALL_BROKERS:
-            default[row["name"]] = row["value"]
-    return StandingRates(
-        {
-            broker: {name: rate_in_force(name, own.get(str(broker), {}), default, None) for name in SIDES}
-            for broker in brokers
-        },
-        {},
-    )
-
-
-def stricter_rate_notes(path: StorePath, throttle: int, brokers: Collection[int]) -> list[str]:
-    """Notes on rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
-    if throttle < 0:
-        return []
-    return [
-        f"a stricter rate than --throttle stood when the snapshot was made, and goes on: {text}. The duration does not"
-        " count with it (--broker-bandwidth does); `submit --lift-stricter` lifts it while the plan is carried out"
-        for text in limit_texts(standing_rates(path, brokers).stricter(throttle))
-    ]

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.plan_figures import Written, plan_summary
-from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob, read_brokers, stricter_rate_notes
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob, read_brokers
 from kafka_reassign_rpc.pipeline.planning.planning_rounds import ChunkCaller, FoundMoves, PlanningRounds, arriving_at
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import surveyed_chunk
 from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
@@ -37,6 +37,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
+from kafka_reassign_rpc.pipeline.snapshots.rate_notes import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, PieceCaller
 from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks
@@ -90,6 +91,7 @@ def _run(
     facts = ClusterFacts(job.goal, frozenset(listed), live, *min_isrs, _departing(job, listed), racks)
     found = caller.divide(surveyed_chunk, facts, SnapshotSurvey.merge)
     brokers = with_arriving(listed, arriving_at(caller, found.coming))
+    throttle = job.options.network.throttle
     notes = [
         *disk_notes(job.snapshot),
         *size_notes(job.snapshot),
@@ -97,7 +99,7 @@ def _run(
         *_check_rows(found, brokers, job),
         *_name_unknown_sizes(found),
         *_departure_notes(job, found.losses),
-        *stricter_rate_notes(job.snapshot, job.options.network.throttle, sorted(live)),
+        *stricter_rate_notes(job.snapshot, None if throttle < 0 else throttle, sorted(live)),
         *_what_submit_does(job.goal, live),
     ]
     with PlanWriter(job.out, meta.at) as writer:

@@ -169,7 +169,7 @@ def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, Sna
         single.unlisted,
         _largest(columns, sound),
         single.losses,
-        tuple(read.names_at(np.flatnonzero(read.unknown_sizes())[:NAMED_ROWS])),
+        tuple(read.names_at(np.flatnonzero(read.unknown_sizes() & able)[:NAMED_ROWS])),
         tuple(_coming(read)),
     )
     kept = movable_rows(columns, facts.goal, facts.live)

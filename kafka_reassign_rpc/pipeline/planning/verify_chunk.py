@@ -29,11 +29,11 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     whole,
     widened,
 )
-from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_rules
+from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_reasons, verify_rules
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
-from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, Reasons, empties
+from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, empties
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import (
     NO_LEADER,
     SnapshotRows,
@@ -47,9 +47,9 @@ from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     BrokerSums,
     CheckedRows,
     LeftOutSums,
-    above_even,
     loads_of,
     plus,
+    topic_spread,
 )
 from kafka_reassign_rpc.pipeline.plans import plan_directory
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
@@ -67,6 +67,7 @@ SENTENCES = {
     "topic-id": "files have the topic ids of the snapshot, and none of other topics",
     "start": "the table has the moves in the order of the files",
     verify_left_out.RULE: verify_left_out.SENTENCE,
+    **verify_reasons.SENTENCES,
 }
 
 
@@ -114,7 +115,11 @@ class Chunk:
     def check(self) -> CheckedRows:
         moves, left_out = self.moves, self.left_out
         for rule, rows in verify_rules.broken_rules(moves, self._facts).items():
-            self._name(rule, moves.key[rows], self._reasons_of if rule == "reason" else partial(self._way_of, rows))
+            self._name(rule, moves.key[rows], partial(self._way_of, rows))
+        of_topics = topic_spread(*self._pieces(), self._facts.topic_shares).held
+        reasons = verify_reasons.broken_reasons(moves, self._facts, pieces_of(moves.key), of_topics)
+        for rule, rows in reasons.items():
+            self._name(rule, moves.key[rows], self._reasons_of)
         self._check_files()
         keys, counts = np.unique(moves.key, return_counts=True)
         self._name("moved-twice", keys[counts > 1], lambda key: f"{(moves.key == key).sum()} rows")
@@ -161,7 +166,8 @@ class Chunk:
     def moves(self) -> Moves:
         """In order, also those of one partition: that of the rows in the table says nothing."""
         table = self._said.moves
-        texts = table["reason"].combine_chunks().dictionary_encode()
+        told = (table[name].fill_null("").combine_chunks() for name in ("reason", "rule"))
+        texts, rules = (column.dictionary_encode() for column in told)
         key, before, after = self._keys(table), lists(table["from_replicas"]), lists(table["to_replicas"])
         names = ("bytes", "batch", "priority", "first_leader", "start")
         copied, batch, priority, first, start = (whole(table[name]) for name in names)
@@ -170,10 +176,9 @@ class Chunk:
         if (key[order][1:] == key[order][:-1]).any():
             figures = (copied, leader, batch, priority, first, start)
             order = np.lexsort((*before.T, *after.T, *figures, key))
-        stood, reasons = self._stood.at(self._row(key)), Reasons(texts.dictionary.to_pylist())
-        reason = whole(texts.indices)
-        columns = (key, before, after, copied, leader, batch, priority, first, start, reason)
-        return Moves(*columns, stood, reasons).rows(order)
+        stood, said = self._stood.at(self._row(key)), (whole(texts.indices), whole(rules.indices))
+        columns = (key, before, after, copied, leader, batch, priority, first, start, *said)
+        return Moves(*columns, stood, texts.dictionary.to_pylist(), rules.dictionary.to_pylist()).rows(order)
 
     @cached_property
     def left_out(self) -> LeftOut:
@@ -210,8 +215,9 @@ class Chunk:
         return f"{listed(self.moves.original[row])} to {listed(self.moves.target[row])}"
 
     def _reasons_of(self, key: int) -> str:
-        codes = self.moves.reason[self.moves.key == key].tolist()
-        return "; ".join(sorted(self.moves.reasons.texts[code] for code in codes)) or "it has none"
+        rows = self.moves.rows(np.nonzero(self.moves.key == key)[0])
+        told = zip(rows.reason.tolist(), rows.rule.tolist(), strict=True)
+        return "; ".join(sorted(f"{rows.reasons[reason] or 'none'} ({rows.rules[rule]})" for reason, rule in told))
 
     def _check_files(self) -> None:
         moves = self.moves
@@ -345,17 +351,29 @@ class Chunk:
     def _sum_topics(self) -> None:
         if not self._facts.topic_shares:
             return
-        chosen = self._snapshot.of_topics(self._facts)[self._rows]
-        keys, replicas = self._known[chosen], self._snapshot.replicas[self._rows[chosen]]
-        pieces = keys >> 32 << 32 | ((keys & 0xFFFFFFFF) - 2**31) // PIECE
-        self.found.topics_before.update(above_even(pieces, replicas, self._facts.topic_shares))
+        (pieces, replicas), keys = self._pieces(), self._known[self._chosen]
+        self.found.topics_before.update(topic_spread(pieces, replicas, self._facts.topic_shares).above)
         moved, first = np.unique(self.moves.key, return_index=True)
         there = np.isin(keys, moved)
         targets = self.moves.target[first[np.searchsorted(moved, keys[there])]]
         width = max(targets.shape[1], replicas.shape[1])
         after = widened(replicas, width)
         after[there] = widened(targets, width)
-        self.found.topics_after.update(above_even(pieces, after, self._facts.topic_shares))
+        self.found.topics_after.update(topic_spread(pieces, after, self._facts.topic_shares).above)
+
+    @cached_property
+    def _chosen(self) -> Mask:
+        return self._snapshot.of_topics(self._facts)[self._rows]
+
+    def _pieces(self) -> tuple[Ints, Ints]:
+        """Of the topics that were asked for, with the replicas."""
+        return pieces_of(self._known[self._chosen]), self._snapshot.replicas[self._rows[self._chosen]]
+
+
+def pieces_of(keys: Ints) -> Ints:
+    """Of topics, as numbers."""
+    found: Ints = keys >> 32 << 32 | ((keys & 0xFFFFFFFF) - 2**31) // PIECE
+    return found
 
 
 def sources_of(path: StorePath, plan: StorePath) -> Said:

@@ -9,6 +9,8 @@ COMBINE, DEMOTE = "combine", "demote"
 NO_RACK = "no rack"
 
 
+Fault = tuple[str, str, str]
+"""A rule, what breaks it, and how."""
 NAMED_ROWS = 20
 """Of each broken rule; the others are counted."""
 
@@ -61,6 +63,7 @@ class PlanFacts(NamedTuple):
     demoted          brokers that are to lead nothing
     least_bytes      smaller partitions stay as they are
     racks            by broker, if known
+    listed           all brokers of the snapshot
     staying          live brokers that the plan does not empty
     cordoned         live brokers that get no new replica
     min_isrs, least_isr    min.insync.replicas of the topics that set it, and of the others
@@ -70,7 +73,7 @@ class PlanFacts(NamedTuple):
     first_places     by batch: the place of its first move in the order of the plan
     disk_sizes       bytes, of brokers that tell it
     holdable         bytes of replicas that disks can hold, if known; None: that cannot be said
-    within           the plan has a time limit
+    within           seconds that the plan may take; None: any
     heals, healed    the plan heals lost brokers: these, or all if it names none
     to               the only brokers that get replicas; empty: any
     roomy            brokers that have room for all that the plan copies
@@ -80,6 +83,7 @@ class PlanFacts(NamedTuple):
     tolerance        how far from its target a broker may be
     topic_ids        of topics, as far as the snapshot knows them
     locality         copies stay in their racks, where these are among the emptiest
+    shares_before    by measure that counts and by broker: its load before the plan over its target, where it has one
     topic_shares     of a plan that spreads topics, by measure and broker: its share of each
     """
 
@@ -101,7 +105,7 @@ class PlanFacts(NamedTuple):
     disk_sizes: Mapping[int, int] = {}
     to: frozenset[int] = frozenset()
     holdable: Mapping[int, int] | None = None
-    within: bool = False
+    within: int | None = None
     heals: bool = False
     healed: frozenset[int] = frozenset()
     roomy: frozenset[int] = frozenset()
@@ -113,6 +117,8 @@ class PlanFacts(NamedTuple):
     topic_ids: Mapping[str, str] = {}
     topic_shares: Mapping[str, Mapping[int, float]] = {}
     locality: bool = False
+    shares_before: Mapping[str, Mapping[int, float]] = {}
+    listed: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -129,7 +135,7 @@ class PlanFacts(NamedTuple):
         drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
         of_goal = (kind, drained, new, factor or 0, frozenset(topics), known_racks(listed), live, live - drained)
         closed = frozenset(one.id for one in listed if one.live and one.cordoned)
-        found = cls(*of_goal, mends=kind == RACKS, cordoned=closed)
+        found = cls(*of_goal, mends=kind == RACKS, cordoned=closed, listed=frozenset(one.id for one in listed))
         demoted = goals.get(DEMOTE, frozenset())
         return found._replace(heals=HEAL in goals, healed=goals.get(HEAL, frozenset()), demoted=demoted)
 

@@ -4,6 +4,7 @@ docstrings of `plan_summary` define them.
 Whether what a summary concludes from its own figures is so: they are checked before.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_facts import (
     EXPAND,
     RACKS,
     SET_FACTOR,
+    Fault,
     ListedBroker,
     PlanFacts,
     RuleViolation,
@@ -25,8 +27,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_sums import (
     CheckedRows,
     LeftOutSums,
     SnapshotSums,
-    plus,
 )
+from kafka_reassign_rpc.pipeline.planning.verify_time import ALIKE, are_alike, faults_of_moves_at_a_time, faults_of_time
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     LeftOutFigures,
@@ -37,25 +39,17 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
 from kafka_reassign_rpc.support.counted import counted
 
-_ALIKE = 1e-6
-_TIMES = (0.2, 0.3, 0.4, 0.5, 0.6, 1, 2, 4, 8)
-"""What docs/pipeline.md says of 10 moves at a time: 20, 40, 80, or 6, 5, 4, 3, 2."""
-_CHOSEN_UP_TO = 20_000
-"""Moves of a plan that may take another number of them at a time."""
-
-Fault = tuple[str, str, str]
-
 
 def faults_of_claims(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
     yield from _of_least_bytes(facts, summary)
-    yield from _of_moves_at_a_time(summary)
+    yield from faults_of_moves_at_a_time(summary)
     yield from _of_limits(summary)
     yield from _of_reasons(summary)
     if summary.filled != filled_brokers(summary):
         yield "summary", "filled", f"{summary.filled}, not {filled_brokers(summary)}"
     for name, aims in summary.reachable.items():
         wanted = sum(getattr(one.target, name, 0.0) for one in summary.brokers if one.broker in aims)
-        if abs(sum(aims.values()) - wanted) > _ALIKE * max(1.0, wanted):
+        if abs(sum(aims.values()) - wanted) > ALIKE * max(1.0, wanted):
             yield "summary", "reachable", f"of {name} does not share out what the targets of these brokers do"
 
 
@@ -69,6 +63,19 @@ def loads_after(summary: PlanSummary) -> dict[str, dict[int, tuple[float, float,
         for name in LoadFigures.__struct_fields__
         if summary.requested.weights.get(name)
         for reachable in [summary.reachable.get(name, {})]
+    }
+
+
+def shares_before(summary: PlanSummary) -> dict[str, dict[int, float]]:
+    """As `PlanFacts.shares_before`."""
+    return {
+        name: {
+            one.broker: getattr(one.before, name) / target
+            for one in summary.brokers
+            if (target := getattr(one.target, name))
+        }
+        for name in LoadFigures.__struct_fields__
+        if summary.requested.weights.get(name)
     }
 
 
@@ -89,7 +96,7 @@ def _of_least_bytes(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
     """It says how good the plan is: the bytes that every plan with this result copies."""
     least = min(summary.bytes, _least_bytes(facts, summary))
     most = summary.bytes if facts.mends and facts.balances else least  # what mended racks is not in the figures
-    if not least - 1 - _ALIKE * least <= summary.lower_bound <= most + 1 + _ALIKE * most:
+    if not least - 1 - ALIKE * least <= summary.lower_bound <= most + 1 + ALIKE * most:
         yield "summary", "lower_bound", f"{summary.lower_bound} bytes, not {least}"
 
 
@@ -110,7 +117,7 @@ def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
     given = taken = 0.0
     for one in brokers:
         target, aim = one.target.bytes, aims.get(one.broker, one.target.bytes)
-        aim = target if abs(aim - target) <= (tolerance + _ALIKE) * target else aim
+        aim = target if abs(aim - target) <= (tolerance + ALIKE) * target else aim
         if aim:
             given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
             taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)
@@ -127,20 +134,11 @@ def _of_limits(summary: PlanSummary) -> Iterator[Fault]:
                 yield "broker-max", f"broker {one.broker}", f"has {after:.0f} of {name}, may have {most:.0f}"
 
 
-def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:
-    """`submit` carries so many moves of a broker at a time."""
-    given, cap = summary.moves_at_a_time, summary.requested.moves_per_broker
-    may = {cap, *(max(1, int(cap * times)) for times in _TIMES if cap > 0 and summary.moves <= _CHOSEN_UP_TO)}
-    if given is not None and given not in may:
-        yield "moves-at-a-time", "plan", f"{given} of a broker, where {cap} were asked for"
-
-
+_ROUNDING = 1e-13
+"""Of sums of whole numbers, which are exact up to 2^53."""
 _MEASURES = tuple(LoadFigures.__struct_fields__)
-_SOME_PERCENT = 0.05
-"""Of the time of a simulation, which takes steps of many copies."""
 SENTENCES = {
     "impact": "the plan says what it does to partitions",
-    "longest": "a batch takes no longer than its slowest sender and receiver in turn, a plan than all brokers",
 }
 
 
@@ -195,13 +193,13 @@ def faults_of_figures(
     sums: SnapshotSums, checked: CheckedRows, brokers: Sequence[ListedBroker], facts: PlanFacts, summary: PlanSummary
 ) -> Iterator[RuleViolation]:
     loads = _loads(sums, checked)
-    found: list[tuple[str, str, str]] = [
+    found: list[Fault] = [
         *_of_totals(sums, checked, summary),
         *_of_left_out(checked, summary),
         *_of_brokers(loads, brokers, summary),
         *_of_racks(summary),
         *_of_targets(facts, summary),
-        *_of_time(checked, summary),
+        *faults_of_time(checked, summary),
     ]
     if not found:  # what is concluded from figures follows only from right ones
         yield from checked.violations(USELESS)
@@ -209,7 +207,7 @@ def faults_of_figures(
         yield RuleViolation(rule, name, detail)
 
 
-def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -> Iterator[Fault]:
     told: dict[str, tuple[object, object]] = {
         "partitions": (summary.partitions, sums.partitions),
         "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
@@ -227,7 +225,7 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
         yield "complete", "plan", f"says {summary.complete}, {counted(checked.missed, 'partition', 'miss')} the goal"
 
 
-def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[Fault]:
     told = {one.reason: one for one in summary.left_out}
     if len(told) < len(summary.left_out):
         yield "summary", "left_out", "has a reason twice"
@@ -267,7 +265,7 @@ def _with_unknown(load: BrokerDelta, typical: int) -> dict[str, float]:
     return {**{name: getattr(load, name) for name in _MEASURES}, "bytes": load.bytes + load.unknown * typical}
 
 
-def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSummary) -> Iterator[Fault]:
     listed = {one.id: (one.rack or None, one.live, one.cordoned) for one in brokers}
     disks = {one.id: (one.capacity, one.free) for one in brokers}
     for broker in loads.before.keys() - listed.keys():
@@ -284,7 +282,7 @@ def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSum
         for when, says, of in (("before", one.before, loads.before), ("after", one.after, loads.after)):
             follows = of.get(broker, dict.fromkeys(_MEASURES, 0.0))
             for name in _MEASURES:
-                if not _are_alike(getattr(says, name), follows[name]):
+                if getattr(says, name) != float(follows[name]):
                     yield (
                         "summary",
                         f"broker {broker}",
@@ -292,7 +290,7 @@ def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSum
                     )
 
 
-def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+def _of_racks(summary: PlanSummary) -> Iterator[Fault]:
     inside: dict[str | None, list[BrokerFigures]] = {}
     for one in summary.brokers:
         inside.setdefault(one.rack, []).append(one)
@@ -302,7 +300,7 @@ def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
         of_rack = inside.get(rack.rack, [])
         sides = ((rack.before, [one.before for one in of_rack]), (rack.after, [one.after for one in of_rack]))
         is_sum = all(
-            _are_alike(getattr(says, name), sum(getattr(one, name) for one in of))
+            math.isclose(getattr(says, name), sum(getattr(one, name) for one in of), rel_tol=_ROUNDING)
             for says, of in sides
             for name in _MEASURES
         )
@@ -310,7 +308,7 @@ def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
             yield "summary", f"rack {rack.rack}", "is not the sum of its brokers"
 
 
-def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
     """Targets share all load among the brokers that stay; before a plan that empties brokers, they share what these
     held.
     """
@@ -319,11 +317,11 @@ def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, s
         after = sum(getattr(one.after, name) for one in summary.brokers)
         of_staying = sum(getattr(one.before, name) for one in summary.brokers if not facts.empties(one.broker))
         targets = {one.broker: getattr(one.target, name) for one in staying}
-        if not _are_alike(sum(targets.values()), after):
+        if not are_alike(sum(targets.values()), after):
             yield "summary", "targets", f"of {name} share {sum(targets.values()):.0f} out, not {after:.0f}"
         shares = _shares(name, targets, facts, summary)
         whole = sum(shares.values())
-        if any(not _are_alike(targets[broker], after * share / whole) for broker, share in shares.items()):
+        if any(not are_alike(targets[broker], after * share / whole) for broker, share in shares.items()):
             yield "summary", "targets", f"of {name} do not follow the weights of the brokers"
         if any(getattr(one.target, name) for one in summary.brokers if one.broker not in targets):
             yield "summary", "targets", f"a broker that is lost or emptied has one of {name}"
@@ -362,85 +360,13 @@ def _of_distances(
     targets: Mapping[int, float],
     imbalance: Mapping[str, float],
     furthest: Mapping[str, int],
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[Fault]:
     far = {broker: abs(value / targets[broker] - 1) for broker, value in held.items() if targets[broker]}
     worst, says = max(far.values(), default=0.0), imbalance.get(name, 0.0)
-    if not _are_alike(says, worst):
+    if not are_alike(says, worst):
         yield "summary", "imbalance", f"of {title} is {says:.4f}, not {worst:.4f}"
-    elif worst > _ALIKE and not _are_alike(far.get(furthest.get(name, -1), 0.0), worst):
-        yield "summary", "furthest", f"by {title} is not broker {furthest.get(name)}"
-
-
-def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """Copies share the network max-min fairly: each goes on as fast as its sender or its receiver lets it, which then
-    does nothing else. So while anything is copied, a broker sends or receives at its full rate.
-    """
-    all_in_all: dict[int, BrokerSums] = {}
-    for (_, broker), one in checked.brokers.items():
-        all_in_all[broker] = plus(all_in_all.get(broker, BrokerSums()), one)
-    yield from _of_batches(checked, summary)
-    least = max(_slowest(all_in_all, summary))
-    if not _are_alike(summary.bound_seconds, least):
-        yield "summary", "bound_seconds", f"{summary.bound_seconds:.6g}, not {least:.6g}"
-    for name in ("expected_seconds", "batches_seconds"):
-        if getattr(summary, name) < least * (1 - _ALIKE):
-            yield "summary", name, f"{getattr(summary, name):.6g} are fewer than the least, {least:.6g}"
-    in_turn = sum((one.got + one.sent) / _rate(broker, summary) for broker, one in all_in_all.items())
-    if summary.expected_seconds > in_turn * (1 + _SOME_PERCENT):
-        yield "longest", "plan", f"takes {summary.expected_seconds:.6g} s, all brokers in turn {in_turn:.6g} s"
-    within = summary.requested.within
-    if within is not None and summary.expected_seconds > within * (1 + _ALIKE):
-        yield "within", "plan", f"takes {summary.expected_seconds:.6g} s, more than {within} s"
-    bottleneck = summary.bottleneck
-    if least and bottleneck is None:
-        yield "summary", "bottleneck", "no broker decides the time"
-    if bottleneck is not None:
-        one = all_in_all.get(bottleneck.broker, BrokerSums())
-        size, rate = one.sent if bottleneck.sends else one.got, _rate(bottleneck.broker, summary)
-        if (bottleneck.bytes, bottleneck.rate) != (size, rate) or not _are_alike(size / rate, least):
-            yield "summary", "bottleneck", f"broker {bottleneck.broker} is not the one that decides the time"
-
-
-def _of_batches(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """One after the other; each waits for its slowest broker."""
-    of_batches: dict[int, dict[int, BrokerSums]] = {}
-    for (batch, broker), one in checked.brokers.items():
-        of_batches.setdefault(batch, {})[broker] = one
-    now = 0.0
-    for told in summary.batches:
-        of_batch, name = of_batches.get(told.batch, {}), f"batch {told.batch}"
-        most = {broker: max(one.got, one.sent) for broker, one in of_batch.items()}
-        busiest = max(most.values(), default=0)
-        named = most.get(-1 if told.busiest is None else told.busiest, 0)
-        if not told.busiest_bytes == named == busiest:
-            says = f"says {told.busiest_bytes} bytes of broker {told.busiest}"
-            yield "summary", name, f"{says}, which copies {named}; the busiest one copies {busiest}"
-        slowest = _slowest(of_batch, summary)
-        if told.expected_seconds < max(slowest) * (1 - _ALIKE):
-            yield "summary", name, f"{told.expected_seconds:.6g} s are fewer than its least, {max(slowest):.6g} s"
-        if told.expected_seconds > sum(slowest) * (1 + _SOME_PERCENT):
-            yield "longest", name, f"takes {told.expected_seconds:.6g} s, its slowest brokers {sum(slowest):.6g} s"
-        first = checked.batches[told.batch].first if told.batch in checked.batches else told.priority
-        if told.priority != first:
-            yield "summary", name, f"has priority {told.priority}, not {first}"
-        if not _are_alike(told.starts_after_seconds, now):
-            yield "summary", name, f"starts after {told.starts_after_seconds:.6g} s, not after {now:.6g} s"
-        now += told.expected_seconds
-    if summary.batches and not _are_alike(summary.batches_seconds, now):
-        yield "summary", "batches_seconds", f"{summary.batches_seconds:.6g}, not {now:.6g}"
-
-
-def _slowest(brokers: Mapping[int, BrokerSums], summary: PlanSummary) -> tuple[float, float]:
-    """Seconds of the sender that takes longest, and of the receiver."""
-    times = [(one.sent / rate, one.got / rate) for broker, one in brokers.items() for rate in [_rate(broker, summary)]]
-    sends, receives = zip(*times, strict=True) if times else ((0.0,), (0.0,))
-    return max(sends), max(receives)
-
-
-def _rate(broker: int, summary: PlanSummary) -> int:
-    rate = summary.broker_bandwidth.get(broker, summary.bandwidth)
-    return rate if summary.throttle is None else min(rate, summary.throttle)
-
-
-def _are_alike(one: float, other: float) -> bool:
-    return abs(one - other) <= _ALIKE * max(1.0, abs(one), abs(other))
+        return
+    named = furthest.get(name)
+    is_right = worst <= ALIKE if named is None else worst > ALIKE / 2 and are_alike(far.get(named, 0.0), worst)
+    if not is_right:
+        yield "summary", "furthest", f"by {title} is not broker {named}"

@@ -6,11 +6,12 @@ from itertools import accumulate, chain
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_figures, verify_rules
+from kafka_reassign_rpc.pipeline.planning import verify_chunk, verify_figures, verify_rules, verify_time
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check_room, sources_of
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation, first_of_each
-from kafka_reassign_rpc.pipeline.planning.verify_figures import loads_after
+from kafka_reassign_rpc.pipeline.planning.verify_figures import loads_after, shares_before
 from kafka_reassign_rpc.pipeline.planning.verify_files import faults_of_files, named_faults
+from kafka_reassign_rpc.pipeline.planning.verify_notes import faults_of_notes
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
     BrokerSpace,
     broker_spaces,
@@ -39,6 +40,7 @@ SENTENCES = {
     **verify_rules.SENTENCES,
     **verify_chunk.SENTENCES,
     **verify_figures.SENTENCES,
+    **verify_time.SENTENCES,
     "broker-max": "no broker comes to hold more than a --broker-max-… allows",
     "capacity": "brokers and their volumes have room for what comes",
     "complete": "the plan says whether partitions miss its goal, and how many",
@@ -69,11 +71,11 @@ def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViol
         )
         for row in read_broker_rows(path)
     ]
-    said, sums = sources_of(path, plan), SnapshotSums()
-    for of_some in call([said.partitions], _sums, None):
+    said, sums, facts = sources_of(path, plan), SnapshotSums(), _facts(path, summary, listed)
+    for of_some in call([said.partitions], _sums, facts):
         sums.add(of_some)
     coming, held, limits = still_coming(path), sums.held(), summary.requested.broker_max
-    facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, held, coming))
+    facts = facts._replace(typical=sums.typical, holdable=holdable_bytes(path, held, coming))
     spaces = broker_spaces(path, summary.requested.headroom, coming)
     limited = {broker for name, of in limits.items() if name != "bytes" for broker in of}
     allowed = limited_spaces(spaces, held, limits.get("bytes", {}), coming)
@@ -92,6 +94,7 @@ def verify(call: PieceCaller, path: StorePath, plan: StorePath) -> list[RuleViol
     found += verify_figures.faults_of_batches(checked.batches, summary)
     found += faults_of_topics(checked, summary)
     found += verify_figures.faults_of_figures(sums, checked, listed, facts, summary)
+    found += [RuleViolation(*fault) for fault in faults_of_notes(path, listed, sums, facts, summary)]
     return first_of_each(found)
 
 
@@ -103,8 +106,8 @@ def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
     return summary
 
 
-def _sums(tables: Sequence[pa.Table], _: None) -> SnapshotSums:
-    return SnapshotRows(tables[0]).sums()
+def _sums(tables: Sequence[pa.Table], facts: PlanFacts) -> SnapshotSums:
+    return SnapshotRows(tables[0]).sums(facts)
 
 
 def _together(found: list[CheckedRows]) -> CheckedRows:
@@ -136,7 +139,7 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         leaders_stay=requested.leaders_stay,
         disk_sizes=disk_sizes(path),
         to=frozenset(requested.to),
-        within=requested.within is not None,
+        within=requested.within,
         searched=summary.searched,
         least_bytes=requested.least_bytes,
         locality=requested.locality,
@@ -145,4 +148,5 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         tolerance=requested.tolerance,
         topic_ids=snapshot_files.topic_ids(path),
         topic_shares=topic_shares(summary),
+        shares_before=shares_before(summary),
     )

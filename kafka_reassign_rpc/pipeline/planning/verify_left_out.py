@@ -21,6 +21,7 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     repeated,
     sizes,
     stable,
+    texts_of,
     told,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_facts import COMBINE, DRAIN, EXPAND, HEAL, SET_FACTOR, PlanFacts
@@ -32,7 +33,10 @@ from kafka_reassign_rpc.pipeline.planning.verify_snapshot import (
     is_led_by,
     less_even_over_racks,
     mends_racks,
+    why_unusable,
 )
+from kafka_reassign_rpc.support.counted import counted, those
+from kafka_reassign_rpc.support.human_units import duration
 
 RULE = "left-out"
 SENTENCE = "what is left out cannot be moved, for the reason that the plan gives"
@@ -69,7 +73,7 @@ class Texts:
     def __init__(self, texts: Sequence[str], kind: str) -> None:
         self.texts = texts
         parts = [text.partition(": ") if kind == COMBINE else ("", "", text) for text in texts]
-        self.said = [reason for _, _, reason in parts]
+        self.said = np.array([reason for _, _, reason in parts], object)
         self.goals_said = [goals for goals, _, _ in parts]
         self.goals = np.array([_GOALS.get(goals, _NONE) for goals in self.goals_said], np.int64)
         found = [[place for place, one in enumerate(_REASONS) if one.words.search(reason)] for reason in self.said]
@@ -102,7 +106,7 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
         return f"the plan has {told(left.bytes[row])} bytes, the snapshot {told(stood.bytes[row])}"
 
     def said(row: int) -> str:
-        return texts.said[int(left.reason[row])]
+        return str(texts.said[left.reason[row]])
 
     def goals(row: int) -> str:
         return f"{texts.goals_said[left.reason[row]] or 'no goal'} is said to ask for it"
@@ -117,8 +121,10 @@ def faults(left: LeftOut, facts: PlanFacts, moved: Mask) -> Iterator[Fault]:
     yield Fault(there & (reason == _NONE), lambda row: f"{said(row)!r} is none of the reasons")
     true = np.ones(len(reason), bool)
     for place in np.unique(reason[reason != _NONE]).tolist():
-        rows = np.nonzero(reason == place)[0]
-        true[rows] = _REASONS[place].holds(left.rows(rows).stood, facts)
+        rows, one = np.nonzero(reason == place)[0], _REASONS[place]
+        some = left.rows(rows).stood
+        true[rows] = one.holds(some, facts)
+        true[rows] &= np.any([texts.said[left.reason[rows]] == text for text in one.tells(some, facts)], axis=0)
     yield Fault(there & ~true, lambda row: f"it is not so that {said(row)}")
 
     def elsewhere(row: int) -> str:
@@ -291,25 +297,98 @@ def _needs_copies(stood: Stood, facts: PlanFacts) -> Mask:
     return larger | facts.mends | in_some(empties(stood.replicas, facts))
 
 
+def _of_odd_row(stood: Stood, _: PlanFacts) -> Iterator[Ints]:
+    yield why_unusable(stood.replicas, stood.leader, stood.isr)
+
+
+def _of_lost(stood: Stood, facts: PlanFacts) -> Iterator[Ints]:
+    """Of a plan that balances no brokers are named."""
+    yield np.array("it has a replica on a broker that is not live: heal it first", object)
+    lost = np.where(among(stood.replicas, facts.live) | empties(stood.replicas, facts), NOBODY, stood.replicas)
+    yield texts_of(lost, lambda row: f"{those(row, verb='are')} not live: heal it first")
+
+
+def _of_min_isr(stood: Stood, facts: PlanFacts) -> Iterator[Ints]:
+    few = f"producers could not write to {counted(facts.factor, 'replica')}"
+    yield texts_of(stood.min_isr[:, None], lambda row: f"min.insync.replicas is {row[0]}: {few}")
+
+
+def _of_factor(stood: Stood, facts: PlanFacts) -> Iterator[Ints]:
+    """What can hold a replica is open, or has one and keeps it."""
+    wanted = np.full(len(stood.leader), facts.factor) if facts.kind == SET_FACTOR else sizes(stood.replicas)
+    keeps = among(stood.replicas, facts.staying & facts.cordoned).sum(axis=1)
+
+    def text(row: list[int]) -> str:
+        brokers = counted(row[1], "broker")
+        return f"replication factor {row[0]} is larger than the {brokers} that can hold a replica{_cordoned(row[2])}"
+
+    numbers = (wanted, len(facts.receivers) + keeps, _other_cordoned(stood, facts))
+    yield texts_of(np.stack(numbers, axis=1), text)
+
+
+def _of_room(stood: Stood, facts: PlanFacts) -> Iterator[Ints]:
+    if facts.to:
+        yield np.array("no broker of --to has room for it and leaves it as even over racks as it was", object)
+        return
+    texts = ["no broker has room for it", "no broker has room that leaves the partition as even over racks as it was"]
+    others = texts_of(_other_cordoned(stood, facts)[:, None], lambda row: _cordoned(row[0]))
+    yield from (text + others for text in (["no broker of another rack has room for it"] if facts.mends else texts))
+
+
+def _other_cordoned(stood: Stood, facts: PlanFacts) -> Ints:
+    """They might have taken the replica."""
+    closed = facts.staying & facts.cordoned
+    held: Ints = (among(stood.replicas, closed) & ~repeated(stood.replicas)).sum(axis=1)
+    return len(closed) - held
+
+
+def _cordoned(others: int) -> str:
+    return f"; {counted(others, 'other', 'are')} cordoned" if others else ""
+
+
+def _always(text: str) -> Callable[[Stood, PlanFacts], Iterator[Ints]]:
+    return lambda *_: iter([np.array(text, object)])
+
+
 class _Reason(NamedTuple):
+    """`tells`: the texts that it may have, one for all rows or one for each."""
+
     words: re.Pattern[str]
     holds: Callable[[Stood, PlanFacts], Mask]
+    tells: Callable[[Stood, PlanFacts], Iterator[Ints]]
+
+
+def _no_time(stood: Stood, facts: PlanFacts) -> Mask:
+    return (stood.concerned | facts.balances) & (facts.within is not None)
+
+
+def _of_time(_: Stood, facts: PlanFacts) -> Iterator[Ints]:
+    yield np.array(f"there is no time for it within {duration(facts.within or 0)} (--within)", object)
 
 
 _REASONS = tuple(
-    _Reason(re.compile(words), holds)
-    for words, holds in (
-        ("^it has (no replicas|a broker twice)|^its leader or ISR is outside", _is_unusable),
-        (_NO_TIME, lambda stood, facts: (stood.concerned | facts.balances) & facts.within),
-        ("^its reassignment", lambda stood, _: stood.in_flight),
-        ("^no other live replica is in sync", _none_can_lead),
-        ("^another replica is preferred already", _needs_an_election_alone),
-        ("^no live replica is in sync", _none_is_in_sync),
-        ("not live: heal it first$", _has_lost_replica),
-        ("^min.insync.replicas is", _is_below_min_isr),
-        ("^its live replicas are less even", _cannot_become_fewer),
-        ("^replication factor .* is larger than", _has_too_few_brokers),
-        ("room", _needs_copies),
+    _Reason(re.compile(words), holds, tells if callable(tells) else _always(tells))
+    for words, holds, tells in (
+        ("^it has (no replicas|a broker twice)|^its leader or ISR is outside", _is_unusable, _of_odd_row),
+        (_NO_TIME, _no_time, _of_time),
+        (f"^{_DOES_THAT}", lambda stood, _: stood.in_flight, _DOES_THAT),
+        ("^its reassignment", lambda stood, _: stood.in_flight, "its reassignment is in flight"),
+        ("^no other live replica", _none_can_lead, "no other live replica is in sync: none can lead in its place"),
+        (
+            "^another replica is preferred already",
+            _needs_an_election_alone,
+            "another replica is preferred already: a preferred election lets it lead",
+        ),
+        ("^no live replica", _none_is_in_sync, "no live replica is in sync: there is nothing to copy from"),
+        ("not live: heal it first$", _has_lost_replica, _of_lost),
+        ("^min.insync.replicas is", _is_below_min_isr, _of_min_isr),
+        (
+            "^its live replicas are less even",
+            _cannot_become_fewer,
+            "its live replicas are less even over racks than all of them: heal it first",
+        ),
+        ("^replication factor .* is larger than", _has_too_few_brokers, _of_factor),
+        ("room", _needs_copies, _of_room),
     )
 )
 """Whether each reason is true of a partition, by its words. Each forbids any change."""

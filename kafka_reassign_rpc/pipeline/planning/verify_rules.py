@@ -2,8 +2,7 @@
 all placements that a small cluster allows.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -26,9 +25,7 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     widened,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_facts import (
-    COMBINE,
     DRAIN,
-    EXPAND,
     HEAL,
     RACKS,
     SET_FACTOR,
@@ -54,7 +51,7 @@ class Moves:
     """Rows of the table of moves, with what the snapshot says of their partitions. NOBODY: null.
 
     leader      before the move, as the plan says; priority: when it starts
-    reason      a row of `reasons`
+    reason      a place in `reasons`; rule: in `rules`
     """
 
     key: Ints
@@ -67,8 +64,10 @@ class Moves:
     first_leader: Ints
     start: Ints
     reason: Ints
+    rule: Ints
     stood: Stood
-    reasons: "Reasons"
+    reasons: Sequence[str]
+    rules: Sequence[str]
 
     @cached_property
     def added(self) -> Ints:
@@ -87,7 +86,7 @@ class Moves:
         return np.where(self.first_leader == NOBODY, self.leader, self.first_leader)
 
     def rows(self, chosen: Ints | slice) -> "Moves":
-        columns = [one.name for one in fields(self) if one.name not in ("stood", "reasons")]
+        columns = [one.name for one in fields(self) if one.name not in ("stood", "reasons", "rules")]
         taken = {name: getattr(self, name)[chosen] for name in columns}
         return replace(self, **taken, stood=Stood._make(column[chosen] for column in self.stood))
 
@@ -333,28 +332,6 @@ def _demotes(moves: Moves, facts: PlanFacts) -> Mask:
     return ~leads[:, 0] | ~are_same(moves.target, stable(original, np.where(original == NOBODY, 3, place)))
 
 
-@_rule("reason", "a move has a reason, and brokers are what it says of them")
-def _reason(moves: Moves, facts: PlanFacts) -> Mask:
-    """One that is said to be lost or drained is that, and loses its replica. Others are live, or hold one."""
-    named, told = moves.reasons.named[moves.reason], moves.reasons.told[moves.reason]
-    leaves = inside(named, moves.left)
-    lost, drained = leaves & is_healed(named, facts), leaves & among(named, facts.drained)
-    known = among(named, facts.live) | inside(named, moves.original)
-    fits = np.where(told == LOST, lost, np.where(told == DRAINED, drained, known))
-    return ~moves.reasons.is_text[moves.reason] | in_some((named != NOBODY) & ~fits)
-
-
-@_rule("asked-by", "a combined plan names the goals that ask for a move")
-def _asked_by(moves: Moves, facts: PlanFacts) -> Mask:
-    if facts.kind != COMBINE:
-        return _none(moves)
-    left = empties(moves.original, facts)
-    more = (sizes(moves.added) > left.sum(axis=1)) | ~in_some(left)
-    asking = [in_some(is_healed(moves.original, facts)), in_some(among(moves.original, facts.drained)), more]
-    found: Mask = ~moves.reasons.asked[moves.reason, np.sum([one << bit for bit, one in enumerate(asking)], axis=0)]
-    return found
-
-
 USELESS = "useless-copy"
 
 
@@ -365,16 +342,9 @@ def _useless_copy(moves: Moves, facts: PlanFacts) -> Mask:
     useless: Mask = (moves.copied > 0) & ~makes_even & facts.searched
     if not useless.any():
         return useless
-    stood, one = moves.stood, np.ones(len(useless), np.int64)
-    size = np.where(moves.size == NOBODY, facts.typical or 0, moves.size)
-    holds = {"bytes": size, "replicas": one, "produce": stood.produce, "potential_out": stood.fetch}
-    leads = {"leaders": one, "fetch": stood.fetch, "bytes_in": stood.produce, "messages_in": stood.messages}
-    leads["cpu"] = stood.cpu
-    brokers = np.concatenate([moves.left, moves.target], axis=1)
-    held = inside(brokers, moves.original) * 1 - inside(brokers, moves.target)
-    led = (brokers == moves.original[:, :1]) * 1 - (brokers == moves.target[:, :1])
+    brokers, changes = changes_of_loads(moves, facts)
     for name, loads in facts.loads.items():
-        change = led * leads[name][:, None] if name in leads else held * holds[name][:, None]
+        change = changes[name]
         after, *aims = _loads(brokers, loads)
         for aim in aims:
             counts = (change != 0) & (aim != 0)
@@ -395,6 +365,20 @@ def _loads(brokers: Ints, loads: Mapping[int, tuple[float, float, float]]) -> In
 # -- what rules share --------------------------------------------------------------------------------------------------
 
 
+def changes_of_loads(moves: Moves, facts: PlanFacts) -> tuple[Ints, dict[str, Ints]]:
+    """The brokers of each move; and by measure how much more each of them had before it."""
+    stood, one = moves.stood, np.ones(len(moves.key), np.int64)
+    size = np.where(moves.size == NOBODY, facts.typical or 0, moves.size)
+    holds = {"bytes": size, "replicas": one, "produce": stood.produce, "potential_out": stood.fetch}
+    leads = {"leaders": one, "fetch": stood.fetch, "bytes_in": stood.produce, "messages_in": stood.messages}
+    leads["cpu"] = stood.cpu
+    brokers = np.concatenate([moves.left, moves.target], axis=1)
+    held = inside(brokers, moves.original) * 1 - inside(brokers, moves.target)
+    led = (brokers == moves.original[:, :1]) * 1 - (brokers == moves.target[:, :1])
+    found = {name: held * of_each[:, None] for name, of_each in holds.items()}
+    return brokers, found | {name: led * of_each[:, None] for name, of_each in leads.items()}
+
+
 def empties(table: Ints, facts: PlanFacts) -> Mask:
     """Of each place: whether the plan empties its broker."""
     return among(table, facts.drained) | is_healed(table, facts)
@@ -409,36 +393,3 @@ def is_healed(table: Ints, facts: PlanFacts) -> Mask:
 
 def _any_other(table: Ints, brokers: frozenset[int]) -> Mask:
     return in_some((table != NOBODY) & ~among(table, brokers))
-
-
-LOST, DRAINED, OTHER = range(3)
-_NAMED = re.compile(r"\bbrokers? (\d+(?:, \d+)*)( is lost| are lost| lost| is to be drained| are to be drained)?")
-_MOST_NAMED = 1000
-"""Of the brokers that a reason names, so many are looked at."""
-
-
-class Reasons:
-    """By distinct text: the brokers that it names, and what it says of each.
-
-    asked    by goals (a bit for each of heal, drain, expand): whether the text begins with them
-    """
-
-    def __init__(self, texts: list[str | None]) -> None:
-        self.texts = [text or "" for text in texts]
-        found = [[*_named(text)][:_MOST_NAMED] for text in self.texts]
-        width = max([1, *map(len, found)])
-        self.named, self.told = (np.full((len(found), width), fill, np.int64) for fill in (NOBODY, OTHER))
-        for row, brokers in enumerate(found):
-            for place, (broker, told) in enumerate(brokers):
-                self.named[row, place], self.told[row, place] = broker, told
-        self.is_text: Mask = np.array([bool(text) for text in self.texts], bool)
-        parts = ([one for bit, one in enumerate((HEAL, DRAIN, EXPAND)) if goals >> bit & 1] for goals in range(8))
-        begins = [f"{', '.join(part)}: " for part in parts]
-        asked = [[text.startswith(one) for one in begins] for text in self.texts]
-        self.asked: Mask = np.array(asked, bool).reshape(-1, len(begins))
-
-
-def _named(text: str) -> Iterator[tuple[int, int]]:
-    for brokers, what in _NAMED.findall(text):
-        told = LOST if "lost" in what else DRAINED if what else OTHER
-        yield from ((int(broker[:18]), told) for broker in brokers.split(", "))

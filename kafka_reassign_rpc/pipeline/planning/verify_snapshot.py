@@ -3,7 +3,7 @@ Replicas by rack: a row for each partition, a column for each rack.
 """
 
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,11 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     repeated,
     sizes,
     taken,
+    texts_of,
     whole,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_facts import NO_RACK, SET_FACTOR, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_sums import BrokerDelta, SnapshotSums, loads_of
+from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, NO_RACK, SET_FACTOR, PlanFacts
+from kafka_reassign_rpc.pipeline.planning.verify_sums import BrokerDelta, NamedRows, SnapshotSums, loads_of
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 
 MANY = np.iinfo(np.int64).max
@@ -36,10 +37,10 @@ class Racks:
     """`of`: by broker. `named`: by rack, whether brokers are in it on purpose."""
 
     def __init__(self, facts: PlanFacts) -> None:
-        codes = {rack: code for code, rack in enumerate(dict.fromkeys([NO_RACK, *facts.racks.values()]))}
-        self.of = {broker: codes[rack] for broker, rack in facts.racks.items()}
-        self.named: Mask = np.arange(len(codes)) > 0
-        self.count = len(codes)
+        self.codes = {rack: code for code, rack in enumerate(dict.fromkeys([NO_RACK, *facts.racks.values()]))}
+        self.of = {broker: self.codes[rack] for broker, rack in facts.racks.items()}
+        self.count = len(self.codes)
+        self.named: Mask = np.arange(self.count) > 0
         self._closed = facts.staying & facts.cordoned
         self._open = self.sizes(facts.staying - facts.cordoned)
 
@@ -213,8 +214,6 @@ class SnapshotRows:
         self._in_flight: Mask = waits | (sizes(self._adding) > 0) | (sizes(self._removing) > 0)
 
     def stood(self, facts: PlanFacts) -> Stood:
-        topics = self._table["topic"].combine_chunks().dictionary_encode()
-        least = np.array([facts.min_isr(name) for name in topics.dictionary.to_pylist()], np.int64)
         return Stood(
             np.ones(len(self._leader), bool),
             self.replicas,
@@ -228,11 +227,19 @@ class SnapshotRows:
             self._usable,
             self._concerned(facts),
             self.of_topics(facts),
-            least[np.asarray(topics.indices)],
+            self._least(facts),
         )
 
-    def sums(self) -> SnapshotSums:
+    def _least(self, facts: PlanFacts) -> Ints:
+        """min.insync.replicas."""
+        topics = self._table["topic"].combine_chunks().dictionary_encode()
+        least: Ints = np.array([facts.min_isr(name) for name in topics.dictionary.to_pylist()], np.int64)
+        found: Ints = least[np.asarray(topics.indices)]
+        return found
+
+    def sums(self, facts: PlanFacts) -> SnapshotSums:
         usable, known = self._usable, self._bytes != NOBODY
+        last, below = self._losses(facts)
         held = np.where(usable[:, None], self.replicas, NOBODY)
         size = np.where(known, self._bytes, 0)
         unmoved = {broker: BrokerDelta() for broker in np.unique(self.replicas[~usable]).tolist() if broker != NOBODY}
@@ -243,7 +250,44 @@ class SnapshotRows:
             known=int((usable & known).sum()),
             largest=self._largest(),
             loads=unmoved | loads_of(held, size, ~known, self._rates),
+            unusable=self._unusable(),
+            unsized=self._named(usable & ~known),
+            last_in_sync=self._named(last),
+            below_min_isr=self._named(below),
+            unlisted={
+                broker: self._named(in_some(self.replicas == broker), as_text=True) for broker in self._strangers(facts)
+            },
         )
+
+    def _strangers(self, facts: PlanFacts) -> list[int]:
+        held = np.unique(self.replicas)
+        found: list[int] = held[(held != NOBODY) & ~among(held, facts.listed)].tolist()
+        return found
+
+    def _losses(self, facts: PlanFacts) -> tuple[Mask, Mask]:
+        """Of in-sync replicas, if the drained brokers went: the last one, or one of too few."""
+        isr, leaves = self._isr, among(self._isr, facts.drained)
+        rest = (among(isr, facts.live) & ~leaves).sum(axis=1)
+        least = np.minimum(self._least(facts), sizes(self.replicas))
+        return in_some(leaves) & (rest == 0), in_some(leaves) & (rest < least)
+
+    def _unusable(self) -> NamedRows:
+        rows = np.nonzero(~self._usable)[0]
+        why = why_unusable(self.replicas[rows], self._leader[rows], self._isr[rows]).tolist()
+        texts = (
+            f"{topic}-{partition}: {text}" for (topic, partition), text in zip(self._names(rows), why, strict=True)
+        )
+        return NamedRows(len(rows), sorted(texts)[:NAMED_ROWS])
+
+    def _named(self, rows: Mask, *, as_text: bool = False) -> NamedRows:
+        """`as_text`: in the order of texts."""
+        names = self._names(np.nonzero(rows)[0])
+        keys: list[Any] = [f"{topic}-{partition}" for topic, partition in names] if as_text else names
+        return NamedRows(len(names), sorted(keys)[:NAMED_ROWS])
+
+    def _names(self, rows: Ints) -> list[tuple[str, int]]:
+        some = self._table.select(["topic", "partition"]).take(pa.array(rows))
+        return list(zip(some["topic"].to_pylist(), some["partition"].to_pylist(), strict=True))
 
     def _largest(self) -> tuple[int, str] | None:
         size = int(self._bytes.max(initial=0))
@@ -288,6 +332,22 @@ class SnapshotRows:
         lost = in_some((self.replicas != NOBODY) & ~among(self.replicas, facts.live))
         found: Mask = self._in_flight | lost | ~in_some(among(self._isr, facts.live)) | ~self._usable
         return found
+
+
+def why_unusable(replicas: Ints, leader: Ints, isr: Ints) -> Ints:
+    """Texts, of rows at which no change can begin."""
+
+    def text(row: list[int]) -> str:
+        first, held, in_sync = row[0], row[3 : 3 + row[1]], row[3 + row[1] :]
+        if not held:
+            return "it has no replicas"
+        if len({*held}) < len(held):
+            return f"it has a broker twice in {held}"
+        strangers = ", ".join(map(str, sorted({first, *in_sync} - {NO_LEADER, *held})))
+        return f"its leader or ISR is outside of its replicas {held}: {strangers}"
+
+    heads = np.stack([leader, sizes(replicas), sizes(isr)], axis=1)
+    return texts_of(np.concatenate([heads, replicas, isr], axis=1), text)
 
 
 def is_led_by(brokers: frozenset[int], replicas: Ints, leader: Ints) -> Mask:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 from operator import add
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -148,9 +148,29 @@ class CheckedRows:
 
 
 @dataclass(slots=True)
+class NamedRows:
+    """A count of partitions, and the names of the first, or texts: in their order of `keys`."""
+
+    count: int = 0
+    keys: list[Any] = field(default_factory=list)
+
+    def add(self, other: "NamedRows") -> None:
+        self.count += other.count
+        self.keys = sorted([*self.keys, *other.keys])[:NAMED_ROWS]
+
+    @property
+    def first(self) -> list[str]:
+        return [key if isinstance(key, str) else f"{key[0]}-{key[1]}" for key in self.keys]
+
+
+@dataclass(slots=True)
 class SnapshotSums:
     """Only `partitions` counts those where no change can begin. `largest`: bytes of a replica, and the partition (of
     equal ones the last name); None: no size is known.
+
+    unusable, unsized    where no change can begin, as texts; what has no known size
+    unlisted             by broker that is not listed
+    last_in_sync, below_min_isr    what would be lost if the drained brokers went before the plan
     """
 
     partitions: int = 0
@@ -159,6 +179,11 @@ class SnapshotSums:
     known: int = 0
     largest: tuple[int, str] | None = None
     loads: dict[int, BrokerDelta] = field(default_factory=dict)
+    unusable: NamedRows = field(default_factory=NamedRows)
+    unsized: NamedRows = field(default_factory=NamedRows)
+    last_in_sync: NamedRows = field(default_factory=NamedRows)
+    below_min_isr: NamedRows = field(default_factory=NamedRows)
+    unlisted: dict[int, NamedRows] = field(default_factory=dict)
 
     @property
     def typical(self) -> int:
@@ -175,6 +200,10 @@ class SnapshotSums:
         self.largest = max(filter(None, (self.largest, other.largest)), default=None)
         for broker, load in other.loads.items():
             self.loads[broker] = plus(self.loads.get(broker, BrokerDelta()), load)
+        for name in ("unusable", "unsized", "last_in_sync", "below_min_isr"):
+            getattr(self, name).add(getattr(other, name))
+        for broker, names in other.unlisted.items():
+            self.unlisted.setdefault(broker, NamedRows()).add(names)
 
 
 def loads_of(replicas: Ints, size: Ints, unknown: Mask, rates: Sequence[Ints]) -> dict[int, BrokerDelta]:
@@ -216,22 +245,34 @@ def _shares(name: str, summary: PlanSummary) -> Mapping[int, float]:
     return {broker: one / whole * (1 + summary.requested.tolerance) for broker, one in targets.items()} if whole else {}
 
 
-def above_even(pieces: Ints, replicas: Ints, shares: Shares) -> dict[str, int]:
-    """What brokers have above their shares, rounded up. `pieces`: of topics, by row."""
+class TopicSpread(NamedTuple):
+    """above    by measure: what brokers have above their shares, rounded up
+    held     by measure, piece of a topic and broker: what it has, and its share
+    """
+
+    above: dict[str, int]
+    held: dict[tuple[str, int, int], tuple[int, int]]
+
+
+def topic_spread(pieces: Ints, replicas: Ints, shares: Shares) -> TopicSpread:
+    """`pieces`: of topics, by row."""
     broker, place, piece = flat(replicas, pieces)
-    rows = grouped({"piece": piece, "broker": broker}, {"leaders": (place == 0).astype(np.int64)})
+    rows = grouped({"piece": piece, "broker": broker}, {"leaders": (place == 0).astype(np.int64)}) if shares else []
     names = ("piece", "broker", "count", "leaders")
     columns = {name: np.array([row[name] for row in rows], np.int64) for name in names}
     _, of_piece = np.unique(columns["piece"], return_inverse=True)
-    above = {}
+    spread = TopicSpread({}, {})
     for name, parts in shares.items():
         held = columns["leaders" if name == "leaders" else "count"]
         whole = np.bincount(of_piece, held, minlength=1)[of_piece] if len(held) else held
         place_of = looked_up(columns["broker"], {one: number for number, one in enumerate(parts)})
-        part = np.array([*parts.values(), np.inf])[np.where(place_of == NOBODY, -1, place_of)]
-        most = np.ceil(whole * part - 1e-9)
-        above[name] = int(np.where(np.isfinite(most), np.maximum(0, held - most), 0).sum())
-    return above
+        known = place_of != NOBODY
+        part = np.array([*parts.values(), 0.0])[np.where(known, place_of, -1)]
+        most = np.where(known, np.ceil(whole * part - 1e-9), held).astype(np.int64)
+        spread.above[name] = int(np.maximum(0, held - most).sum())
+        of_each = zip(columns["piece"].tolist(), columns["broker"].tolist(), held.tolist(), most.tolist(), strict=True)
+        spread.held.update({(name, one, on): (has, even) for one, on, has, even in of_each})
+    return spread
 
 
 def faults_of_topics(checked: CheckedRows, summary: PlanSummary) -> Iterator[RuleViolation]:

@@ -239,7 +239,6 @@ class PlanSummary(msgspec.Struct, frozen=True):
                       (heal, drain, set-rf, racks); `complete`: none
     largest           None: no size is known
     topics_…          replicas and leaders beyond an even spread of each topic; None: topics were not to be spread
-    tried             changes that balancing rounds have proposed and the search has tried
     impact            None: a plan of an earlier version
     filled            brokers that get replicas, and have no room for one more of the mean size afterwards
     searched          a search has seen each partition, and has taken back what is copied for nothing
@@ -255,7 +254,6 @@ class PlanSummary(msgspec.Struct, frozen=True):
     bytes: int
     lower_bound: int
     unknown_sizes: int
-    rounds: int
     imbalance_before: dict[Measure, float]
     imbalance_after: dict[Measure, float]
     brokers: list[BrokerFigures]
@@ -280,7 +278,6 @@ class PlanSummary(msgspec.Struct, frozen=True):
     version: int = VERSION
     furthest_before: dict[Measure, int] = {}
     furthest_after: dict[Measure, int] = {}
-    tried: int = 0
     topics_before: TopicFigures | None = None
     topics_after: TopicFigures | None = None
     missed: int = 0

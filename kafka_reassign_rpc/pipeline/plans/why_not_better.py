@@ -87,7 +87,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
     elif not found:
         yield (
-            f"the plan ends after {counted(summary.tried, 'change')} tried, no proof that none leads nearer: "
+            f"the plan has found nothing that leads nearer, no proof that there is nothing: "
             f"--weight {worst.measure}=… lets this measure count more, another --seed tries other changes"
         )
 

@@ -42,6 +42,17 @@ class BrokerTargets(msgspec.Struct, frozen=True):
             return (1.0,) * len(MEASURES)
         return tuple(value / target if target else 1.0 for value, target in zip(load, targets, strict=True))
 
+    def counted_shares(self, loads: Mapping[int, Load]) -> dict[int, tuple[float, ...]]:
+        """1.0 of measures that do not count."""
+        weights = self.weights.by_measure()
+        return {
+            broker: tuple(
+                share if weight else 1.0
+                for share, weight in zip(self.shares(broker, loads[broker]), weights, strict=True)
+            )
+            for broker in self.targets
+        }
+
     def inverse(self, broker: int) -> tuple[float, ...]:
         targets = self.targets.get(broker, (0.0,) * len(MEASURES))
         return tuple([1 / target if target else 0.0 for target in targets])

@@ -17,7 +17,13 @@ from kafka_reassign_rpc.planner.chunk_round import collect_moves, propose
 from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, Changes, ScoredRows, TopicCounts, buckets
 from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals, RoundProposals
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, Numbers, PartitionColumns, forced_rows
-from kafka_reassign_rpc.planner.columns.topic_spread import SpreadCounts, spread_proposals
+from kafka_reassign_rpc.planner.columns.topic_spread import (
+    LEADERS,
+    REPLICAS,
+    SpreadCounts,
+    spread_proposals,
+    spread_reason,
+)
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
@@ -31,7 +37,6 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     LoadChange,
     load_changes,
 )
-from kafka_reassign_rpc.planner.proposals.imbalance_cost import reason_and_rule
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 
@@ -171,7 +176,7 @@ class PartitionChunk:
         if applied is not None:
             accepted = self.proposals.accepted(applied.thresholds)
             if accepted.scored is not None:
-                self._apply_scored(accepted.scored, applied.params)
+                self._apply_scored(accepted.scored)
             elif accepted.single:
                 self._apply_single(accepted.single)
         self.proposals = RoundProposals(self._ids)
@@ -181,7 +186,11 @@ class PartitionChunk:
         wanted = (self.state.why != UNCHANGED) | self._concerned(params)
         if params.goal.balances:
             wanted |= ~self._may_balance(params, slice(None))
-        for one in collect_moves(self._topics_of(np.flatnonzero(wanted)), params):
+        rows = np.flatnonzero(wanted)
+        topics = self._topics_of(rows)
+        if params.spread is not None:
+            self._tell_spread(topics, rows, params.spread)
+        for one in collect_moves(topics, params):
             if one is not None:
                 yield one
 
@@ -223,8 +232,20 @@ class PartitionChunk:
         return self._topics
 
     def _spread_counts(self, spread: SpreadParameters, piece: int) -> SpreadCounts:
+        return self._counts_of(self.state.now, spread, piece)
+
+    def _counts_of(self, replicas: Numbers, spread: SpreadParameters, piece: int) -> SpreadCounts:
         first, end = np.searchsorted(self.pieces, [piece, piece + 1]).tolist()
-        return SpreadCounts(self._named(self.state.now[first:end]), spread)
+        return SpreadCounts(self._named(replicas[first:end]), spread)
+
+    def _tell_spread(self, topics: list[PlannerTopic], rows: Numbers, spread: SpreadParameters) -> None:
+        """Why the partitions of `rows` move that are to spread their topics."""
+        for topic, piece in zip(topics, np.unique(self.pieces[rows]).tolist(), strict=True):
+            moved = [one for one in topic.partitions if one.original and one.rule in (REPLICAS, LEADERS)]
+            if moved:
+                stood = self._counts_of(self.columns.replicas, spread, piece)
+                for one in moved:
+                    one.reason, one.rule = spread_reason(one, stood)
 
     def _may_balance(self, params: RoundParameters, part: slice) -> Numbers:
         now, isr = self.state.now[part], self.columns.isr[part]
@@ -270,27 +291,14 @@ class PartitionChunk:
         )
         return made.chosen(made.source != NOBODY)
 
-    def _apply_scored(self, accepted: ColumnProposals, params: RoundParameters) -> None:
-        self._name_reasons(accepted, params)
+    def _apply_scored(self, accepted: ColumnProposals) -> None:
+        changed = accepted.rows[self.state.why[accepted.rows] == UNCHANGED]
+        self.state.why[changed], self.state.priority[changed] = self._reason("", ""), _PRIORITY
         now, copies, others = self.state.now, accepted.chosen(accepted.copies), accepted.chosen(~accepted.copies)
         if self._topics is not None:
             self._topics.carry(self.pieces[copies.rows], copies.source, copies.destination)
         now[copies.rows, copies.at] = copies.destination
         now[others.rows, 0], now[others.rows, others.at] = others.destination, others.source
-
-    def _name_reasons(self, accepted: ColumnProposals, params: RoundParameters) -> None:
-        """Why a partition moves is why it was changed first."""
-        assert params.balance is not None
-        first = accepted.chosen(self.state.why[accepted.rows] == UNCHANGED)
-        pairs, codes = np.unique(first.source * len(self._ids) + first.destination, return_inverse=True)
-        reasons = []
-        for pair in pairs.tolist():
-            source, destination = divmod(pair, len(self._ids))
-            reasons.append(
-                self._reason(*reason_and_rule(self._ids[source], self._ids[destination], params.balance, params))
-            )
-        self.state.why[first.rows] = np.array(reasons, np.int32)[codes]
-        self.state.priority[first.rows] = _PRIORITY
 
     def _reason(self, reason: str, rule: str) -> int:
         return self.state.reasons.setdefault((reason, rule), len(self.state.reasons))

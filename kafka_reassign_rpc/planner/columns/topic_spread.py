@@ -89,23 +89,24 @@ def spread_proposals(
         for place, one in enumerate(topic.partitions) if spread.proposes else ():
             made = _less_crowded(topic.name, one, counts, params) if may_move[place] else None
             if made is not None:
-                target, reason, rule = made
+                target, rule = made
                 changes = load_changes(one, params.size(one), target)
                 for change in changes:
                     counts.bring(change.broker, change.load, 1 if change.side == IN else -1)
                 bucket = params.random_bits(partition_key(topic.name, one.index)) % ALL_BUCKETS
-                yield ChangeProposal((at, place), target, bucket, changes, 2, reason, rule)
+                yield ChangeProposal((at, place), target, bucket, changes, 2, "", rule)
 
 
 def _less_crowded(
     topic: str, one: PlannerPartition, counts: SpreadCounts, params: RoundParameters
-) -> tuple[tuple[int, ...], str, str] | None:
+) -> tuple[tuple[int, ...], str] | None:
+    """The replicas, and the rule."""
     for place, source in enumerate(one.replicas):
         if source in counts.most_replicas and counts.replicas[source] > counts.most_replicas[source]:
             chosen = _destination(topic, one, place, Load(replicas=1), counts, params)
             if chosen is not None:
                 target = (*one.replicas[:place], chosen, *one.replicas[place + 1 :])
-                return target, _reason(source, counts.replicas, counts.most_replicas, "replicas"), REPLICAS
+                return target, REPLICAS
     first = one.replicas[0]
     if first in counts.most_leaders and counts.leaders[first] > counts.most_leaders[first]:
         others = [
@@ -113,15 +114,14 @@ def _less_crowded(
             for broker in one.replicas[1:]
             if (broker in one.isr or broker not in one.original) and not counts.crowds(broker, Load(leaders=1))
         ]
-        reason = _reason(first, counts.leaders, counts.most_leaders, "leaders")
         if others:
             chosen = min(others, key=lambda broker: counts.leaders.get(broker, 0))
             swapped = {first: chosen, chosen: first}
-            return tuple(swapped.get(broker, broker) for broker in one.replicas), reason, LEADERS
+            return tuple(swapped.get(broker, broker) for broker in one.replicas), LEADERS
         if params.spread is not None and params.spread.copies_leaders:
             copied = _destination(topic, one, 0, Load(replicas=1, leaders=1), counts, params)
             if copied is not None:
-                return (copied, *one.replicas[1:]), reason, LEADERS
+                return (copied, *one.replicas[1:]), LEADERS
     return None
 
 
@@ -154,5 +154,21 @@ def _destination(
     )
 
 
-def _reason(broker: int, held: Mapping[int, int], most: Mapping[int, int], what: str) -> str:
-    return f"broker {broker} has {held[broker]} {what} of the topic, {most[broker]} would be even"
+def spread_reason(one: PlannerPartition, stood: SpreadCounts) -> tuple[str, str]:
+    """Why a partition moves that is to spread its topic, and the rule, at the end of the plan; "" where it spreads
+    nothing that was too many before it. `stood`: before the plan.
+    """
+    left = [broker for broker in one.original if broker not in one.replicas]
+    ceases = [one.original[0]] if one.original[0] != one.replicas[0] else []
+    for what, brokers, held, most in (
+        ("replicas", left, stood.replicas, stood.most_replicas),
+        ("leaders", ceases, stood.leaders, stood.most_leaders),
+    ):
+        over = [(held[broker] - most[broker], -broker) for broker in brokers if broker in most]
+        if over and max(over)[0] > 0:
+            broker = -max(over)[1]
+            return (
+                f"broker {broker} has {held[broker]} {what} of the topic, {most[broker]} would be even",
+                f"topic_{what}",
+            )
+    return "", ""

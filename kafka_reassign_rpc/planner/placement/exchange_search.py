@@ -13,7 +13,7 @@ import random
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.goals_and_options import Effort
 from kafka_reassign_rpc.planner.placement.searched_placement import Parts, SearchedPlacement, SearchLimits
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, SearchedReplicas
@@ -53,7 +53,6 @@ class ExchangeSearch(SearchedPlacement):
             is_outside = turn > 0 and self._best_outside > 0.0
             if (idle >= _IDLE_PASSES or turn >= passes) and not is_outside:
                 break
-            self.tried += steps
             before = self._best_cost
             schedule = _INSIDE_FIRST if is_outside else _LEAST_BYTES
             yield from self._anneal(steps, schedule, random.Random(turn))  # noqa: S311
@@ -242,36 +241,29 @@ _QUICK = 20
 
 
 class SearchRound:
-    """Sees one partition in `one_in`; counts the changes that it `tried`."""
+    """Sees one partition in `one_in`."""
 
     def __init__(self, one_in: int, effort: Effort) -> None:
         self.one_in = one_in
-        self.tried = 0
         self._effort = effort
 
     def deciding(
-        self,
-        shown: Sequence[ChangeProposal],
-        limits: SearchLimits,
-        loads: Mapping[int, Load],
-        before: Mapping[int, Load],
+        self, shown: Sequence[ChangeProposal], limits: SearchLimits, loads: Mapping[int, Load]
     ) -> Generator[None, None, Thresholds]:
-        """`loads`: now, `before`: before the plan; of all brokers."""
+        """`loads`: now, of all brokers."""
         ordered = sorted(shown, key=lambda one: one.name or ("", 0))
         partitions = [one.searched for one in ordered if one.searched is not None]
         if not partitions:
             return Thresholds()
+        replicas, searched = sum(len(one.replicas) for one in partitions), {}
         search = ExchangeSearch(partitions, loads, limits)
-        replicas = sum(len(one.replicas) for one in partitions)
         found = yield from search.finding(*_steps_and_passes(replicas, self._effort))
-        self.tried, searched = search.tried, {}
         for one, partition, target in zip(ordered, partitions, found, strict=True):
             if target != partition.replicas and one.name is not None:
                 stood = partition.original or partition.replicas
                 if stood[0] == target[0] and set(stood) == set(target):
                     target = stood  # noqa: PLW2901 - another order of followers is no reason to move
-                why = (one.reason, one.rule) if one.rule == "racks" else _why(stood, target, limits, before)
-                searched[one.name] = SearchedReplicas(target, *why)
+                searched[one.name] = SearchedReplicas(target, one.reason, one.rule)
         return Thresholds(searched=searched)
 
 
@@ -282,20 +274,3 @@ def _steps_and_passes(replicas: int, effort: Effort) -> tuple[int, int]:
     if effort is Effort.QUICK:
         return -(-steps // _QUICK), 1
     return steps, max(1, min(_MOST_PASSES, _WORK // (steps * replicas)))
-
-
-def _why(
-    stood: Sequence[int], target: Sequence[int], limits: SearchLimits, before: Mapping[int, Load]
-) -> tuple[str, str]:
-    changed = [*(set(stood) ^ set(target)), *({stood[0], target[0]} if stood[0] != target[0] else ())]
-    found = [
-        (abs(before[broker][place] * scale - 1), -place, -broker)
-        for broker in changed
-        for place, scale in enumerate(limits.scale[broker])
-        if scale
-    ]
-    if not found:
-        return "", ""
-    _, place, broker = max(found)
-    name, share = MEASURES[-place], before[-broker][-place] * limits.scale[-broker][-place]
-    return f"broker {-broker} has {share:.0%} of its share of {name}", name

@@ -66,7 +66,7 @@ class SearchedPlacement:
     """`partitions` may all move, and have known sizes; `loads` are those of the whole cluster with them."""
 
     def __init__(self, partitions: Sequence[PlannerPartition], loads: Mapping[int, Load], limits: SearchLimits) -> None:
-        self._partitions, self._limits, self.tried = partitions, limits, 0
+        self._partitions, self._limits = partitions, limits
         self._now = [list(one.replicas) for one in partitions]
         self._stood = [one.original or one.replicas for one in partitions]
         self._loads = {broker: list(loads[broker]) for broker in sorted(limits.least)}

@@ -94,8 +94,11 @@ class ChangeProposal(NamedTuple):
         return self._replace(replicas=chosen, load_changes=changes)
 
 
-def load_changes(partition: PlannerPartition, size: int, target: tuple[int, ...]) -> list[LoadChange]:
-    return list(_load_changes(partition, size, partition.replicas, target))
+def load_changes(
+    partition: PlannerPartition, size: int, target: tuple[int, ...], original: tuple[int, ...] = ()
+) -> list[LoadChange]:
+    """`original`: in place of the replicas that there are."""
+    return list(_load_changes(partition, size, original or partition.replicas, target))
 
 
 def _load_changes(

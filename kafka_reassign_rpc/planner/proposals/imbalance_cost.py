@@ -2,11 +2,15 @@
 costs nothing; outside, each measure costs its weight times the square of the distance.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
-from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import OUT, load_changes
+
+BALANCE = "balance"
+"""The rule of a move that no broker needs by itself."""
 
 
 def distance(share: float, low: float, high: float) -> float:
@@ -32,14 +36,21 @@ def broker_costs(
     return cost
 
 
-def reason_and_rule(
-    source: int, destination: int, balance: BalanceParameters, params: RoundParameters
-) -> tuple[str, str]:
-    """The measure of which one of both brokers is furthest outside the band."""
-    parts = []
-    for place, (name, weight) in enumerate(zip(MEASURES, params.weights.by_measure(), strict=True)):
-        for broker in (source, destination):
-            share = balance.shares[broker][place]
-            parts.append((weight * distance(share, balance.low, balance.high), -place, name, broker, share))
-    _, _, name, broker, share = max(parts)
-    return f"broker {broker} has {share:.0%} of its share of {name}", name
+def balance_reason(partition: PlannerPartition, size: int, shares: Mapping[int, Sequence[float]]) -> tuple[str, str]:
+    """Why a partition moves that nothing forces, and the measure: of the brokers that lose what they had too much of
+    before the plan, or get what they lacked, the one that was furthest from its target. Where there is none, other
+    moves lead the broker nearer.
+
+    shares    load / target before the plan, of brokers that have targets; 1.0 of measures that do not count
+    """
+    found = [
+        (share > 1 if change.side == OUT else share < 1, abs(share - 1), -place, -change.broker, share)
+        for change in load_changes(partition, size, partition.replicas, partition.original)
+        for place, (share, part) in enumerate(zip(shares.get(change.broker, ()), change.load, strict=False))
+        if part and share != 1
+    ]
+    if not found:
+        return "other moves need it, to even out brokers", BALANCE
+    helps, _, place, broker, share = max(found)
+    name = MEASURES[-place]
+    return f"broker {-broker} has {share:.0%} of its share of {name}{'' if helps else ' (with other moves)'}", name

@@ -54,6 +54,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     searched         one in so many partitions shows itself to the search; 0: no search
     balance          None if the goal forces changes
     spare            by broker and side: what it can lose or get in the round that takes back copies; else None
+    shares_before    load / target before the plan, of brokers that have targets; 1.0 of measures that do not count
     """
 
     goal: Goal
@@ -73,6 +74,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     leading_seconds: float | None = None
     searched: int = 0
     withdrawn: frozenset[PartitionName] = frozenset()
+    shares_before: dict[int, tuple[float, ...]] = {}
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
