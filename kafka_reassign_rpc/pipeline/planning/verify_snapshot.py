@@ -3,7 +3,7 @@ Replicas by rack: a row for each partition, a column for each rack.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -254,9 +254,7 @@ class SnapshotRows:
             unsized=self._named(usable & ~known),
             last_in_sync=self._named(last),
             below_min_isr=self._named(below),
-            unlisted={
-                broker: self._named(in_some(self.replicas == broker), as_text=True) for broker in self._strangers(facts)
-            },
+            unlisted={one: self._named_as_texts(in_some(self.replicas == one)) for one in self._strangers(facts)},
         )
 
     def _strangers(self, facts: PlanFacts) -> list[int]:
@@ -274,28 +272,28 @@ class SnapshotRows:
     def _unusable(self) -> NamedRows:
         rows = np.nonzero(~self._usable)[0]
         why = why_unusable(self.replicas[rows], self._leader[rows], self._isr[rows]).tolist()
-        texts = (
-            f"{topic}-{partition}: {text}" for (topic, partition), text in zip(self._names(rows), why, strict=True)
-        )
+        texts = (f"{name}: {text}" for name, text in zip(self._texts(rows).to_pylist(), why, strict=True))
         return NamedRows(len(rows), sorted(texts)[:NAMED_ROWS])
 
-    def _named(self, rows: Mask, *, as_text: bool = False) -> NamedRows:
-        """`as_text`: in the order of texts."""
-        names = self._names(np.nonzero(rows)[0])
-        keys: list[Any] = [f"{topic}-{partition}" for topic, partition in names] if as_text else names
-        return NamedRows(len(names), sorted(keys)[:NAMED_ROWS])
+    def _named(self, rows: Mask) -> NamedRows:
+        chosen = self._table.select(["topic", "partition"]).filter(pa.array(rows))
+        first = pc.sort_indices(chosen, [("topic", "ascending"), ("partition", "ascending")])[:NAMED_ROWS]
+        keys = [tuple(row.values()) for row in chosen.take(first).to_pylist()]
+        return NamedRows(len(chosen), keys)
 
-    def _names(self, rows: Ints) -> list[tuple[str, int]]:
-        some = self._table.select(["topic", "partition"]).take(pa.array(rows))
-        return list(zip(some["topic"].to_pylist(), some["partition"].to_pylist(), strict=True))
+    def _named_as_texts(self, rows: Mask) -> NamedRows:
+        names = self._texts(np.nonzero(rows)[0])
+        return NamedRows(len(names), names.take(pc.sort_indices(names)[:NAMED_ROWS]).to_pylist())
+
+    def _texts(self, rows: Ints) -> pa.ChunkedArray:
+        some = self._table.select(["topic", "partition"]).take(pa.array(rows, pa.int64()))
+        return pc.binary_join_element_wise(some["topic"], some["partition"].cast(pa.string()), "-")
 
     def _largest(self) -> tuple[int, str] | None:
         size = int(self._bytes.max(initial=0))
         if size <= 0:
             return None
-        rows = self._table.filter(pa.array(self._bytes == size))
-        names = pc.binary_join_element_wise(rows["topic"], rows["partition"].cast(pa.string()), "-")
-        return size, pc.max(names).as_py()
+        return size, pc.max(self._texts(np.nonzero(self._bytes == size)[0])).as_py()
 
     def of_topics(self, facts: PlanFacts) -> Mask:
         if not facts.topics:
