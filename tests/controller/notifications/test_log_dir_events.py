@@ -9,7 +9,8 @@ import pytest
 from kafka_reassign_rpc.api.a43_elect_leaders import API as ELECT_LEADERS
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create
+from kafka_reassign_rpc.zookeeper.access import Access, always
+from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create
 from kafka_reassign_rpc.zookeeper.transactions import pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bad_znodes.test_garbage import GARBAGE
@@ -173,6 +174,21 @@ async def test_sv_3_a_notification_that_cannot_be_deleted_is_left_alone_and_repo
 
 async def only(zk: ZooKeeper, name: str) -> bool:
     return await zk.children(EVENTS) == [name]
+
+
+async def test_sv_3_a_notification_that_may_not_be_read_is_left_alone_and_reported_and_the_one_beside_it_is_removed(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with scripted_cluster(zk, zk_connect, {0: (1, 2)}) as cluster:
+        administered = Access(acl_of=always((AclEntry(16, "world", "anyone"),)))
+        async with ZooKeeper(zk_connect, access=administered) as author:
+            await author.create(f"{EVENTS}/closed")
+        await cluster.lose_log_dir(1, 0)
+        async with cluster.serving():
+            await eventually(lambda: cluster.has(0, 2, [2]))
+            await eventually(lambda: only(zk, "closed"))
+    (told,) = [text for record in caplog.records if "left alone" in (text := record.getMessage())]
+    assert f"{EVENTS}/closed: " in told
 
 
 async def test_sv_3_a_flood_of_notifications_is_dealt_with_in_slices(
