@@ -1,16 +1,18 @@
 """What the log says of a receiver of notifications: once for as long as it holds, and again after it has changed."""
 
+import asyncio
 import logging
 from unittest.mock import AsyncMock, Mock
 
+import aiohttp
 import msgspec
 import pytest
 
 from kafka_reassign_rpc.controller.telemetry import webhooks
-from kafka_reassign_rpc.controller.telemetry.webhook_requests import Outcome, WebhookConfig
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import Outcome, WebhookConfig, WebhookSession
 from kafka_reassign_rpc.controller.telemetry.webhooks import Receiver
 from kafka_reassign_rpc.core.events import notifications
-from kafka_reassign_rpc.core.events.notifications import Notice, Sender, notice
+from kafka_reassign_rpc.core.events.notifications import Notice, Notification, Sender, notice
 from kafka_reassign_rpc.security.properties import Password
 
 WORKS, BROKEN, OTHER, REFUSED = Outcome(), Outcome("it is down"), Outcome("it is slow"), Outcome("too long", True)
@@ -103,3 +105,24 @@ async def test_dh_8_events_that_are_too_old_are_dropped_with_a_warning(world: Wo
     await world.sends(WORKS)
     assert world.said() == ["did not get 1 event: it did not take them within 1 min 0 s"]
     assert (world.receiver.outbox.dropped, world.changed.await_count) == (1, 2)
+
+
+async def test_dh_8_an_attempt_that_fails_in_any_way_has_a_reason_without_url_and_what_the_receiver_sent() -> None:
+    ends: dict[str, BaseException] = {
+        "no answer within 10 s": TimeoutError("secret"),
+        "the answer is not HTTP": aiohttp.ClientResponseError(Mock(), (), message="secret"),
+        "the connection was closed (ServerDisconnectedError)": aiohttp.ServerDisconnectedError("secret"),
+        "the connection was closed (ConnectionResetError)": ConnectionResetError("secret"),
+        "the attempt failed (ValueError)": ValueError("secret"),
+    }
+    session = WebhookSession(WebhookConfig(("https://a/secret",), Password("s" * 32), frozenset()))
+    body = Notification("1", b"{}", (), 0)
+    try:
+        for why, error in ends.items():
+            session._session.post = Mock(side_effect=error)  # type: ignore[method-assign]
+            assert await session.post("https://a/secret", body) == Outcome(why)
+        session._session.post = Mock(side_effect=asyncio.CancelledError)  # type: ignore[method-assign]
+        with pytest.raises(asyncio.CancelledError):
+            await session.post("https://a/secret", body)
+    finally:
+        await session.close()
