@@ -216,7 +216,8 @@ _TYPES = (
         ENTRY_ROLLED_BACK,
         "WARNING",
         _ENTRY,
-        "The cancel of the batch has ended an entry in a way that is reported, such as with all its replicas offline.",
+        "The cancel of the batch has rolled back a move whose entry names other original replicas than it had: `reason`"
+        " says to which.",
     ),
     EventType(
         ENTRY_CANCEL_SKIPPED,

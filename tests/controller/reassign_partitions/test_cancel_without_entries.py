@@ -1,4 +1,6 @@
-"""`/admin/cancel_reassignment_in_progress` and moves of the batch that have no entry in it (KIP-236)."""
+"""`/admin/cancel_reassignment_in_progress` and moves of the batch that have no entry in it, or another (KIP-236)."""
+
+import json
 
 from kafka_reassign_rpc.core.state.partition import QUEUE, REQUEST
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -68,6 +70,26 @@ async def test_236_2_a_cancel_rolls_back_a_move_whose_entry_a_legacy_request_has
         await cancel_all(controller)
         assert (moving(controller), await batch_json(zk)) == ({}, None)
         assert controller.partition("t", 0).replicas == (3, 1)
+
+
+async def test_236_2_a_cancel_goes_back_to_the_replicas_before_the_move_and_says_so_where_its_entry_names_others(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (1, 4), ("t", 1): (1, 4)}))
+    async with elected_controller(zk_connect) as controller:
+        await controller.read_admin_znodes()
+        written = json.loads((await zk.get(znode_paths.REASSIGN_PARTITIONS))[0])
+        written["partitions"][0]["original_replicas"] = [2, 1]
+        await zk.set(znode_paths.REASSIGN_PARTITIONS, json.dumps(written).encode())
+        await cancel_all(controller)
+        assert (moving(controller), await batch_json(zk)) == ({}, None)
+        assert {controller.partition("t", index).replicas for index in (0, 1)} == {(3, 1)}
+        assert [
+            (event.topic, event.partition, event.reason, event.target)
+            for event in controller.events
+            if event.event == "entry.rolled_back"
+        ] == [("t", 0, "rolled back to [3, 1]: [2, 1] was not there before its move", (1, 4))]
 
 
 async def test_236_2_a_cancel_withdraws_the_moves_of_legacy_requests_that_wait_for_room(

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.queue import holding, lease_rates, queue_admission
 from kafka_reassign_rpc.core.queue.holding import Selection
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -10,6 +11,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps,
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.queue.queue_rounds import admitted, complete, durable, queued, through
@@ -49,7 +51,8 @@ def test_dh_5_a_held_move_lets_others_pass_and_keeps_its_place() -> None:
     hold(made, 0)
     assert made.queue.held == 1
     assert started(made) == [1]
-    hold(made, 0, release=True)
+    (told,) = hold(made, 0, release=True).notes
+    assert told == Event("move.released", TOPIC, 0, route=QUEUE, target=(1, 3), who=CONTROLLER.who)
     assert made.queue.held == 0
     complete(made, TopicPartition(TOPIC, 1))
     assert started(made) == [0], "it was before 2, and is there again"
