@@ -139,3 +139,8 @@ def test_236_13_the_sizes_of_what_waits_next_are_asked_for_also_in_the_batch() -
     assert partitions_to_measure(here) == [SECOND, FIRST]
     here.batch = replace(here.batch, waiting=0)
     assert partitions_to_measure(here) == [SECOND]
+    queued(here := cluster(*[AT_REST] * 1002), dict.fromkeys(range(1, 1002), (3, 4)))
+    assert len(measured := partitions_to_measure(here)) == 1000, "of any number that wait"
+    assert (measured[0], measured[-1]) == (SECOND, TopicPartition(TOPIC, 1000))
+    here.batch = BatchZnode({FIRST: BatchEntry((3, 4))}, waiting=1)
+    assert partitions_to_measure(here) == measured, "those of the batch come last"
