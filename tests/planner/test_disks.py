@@ -37,6 +37,7 @@ def moves(plan: DiskPlan) -> list[tuple[str, int, str]]:
 
 EVEN = [
     ("a full disk gives to an empty one", [A, B], replicas("/a", 10, 10), {}, [("/a", 10, "/b")]),
+    ("of one byte too, and what is empty stays", [A, B], replicas("/a", 0, 1, 1), {}, [("/a", 1, "/b")]),
     ("the largest that fits goes first", [A, B], replicas("/a", 60, 30, 10), {}, [("/a", 30, "/b"), ("/a", 10, "/b")]),
     ("within the tolerance nothing moves", [A, B], [*replicas("/a", 54), *replicas("/b", 46)], {}, []),
     ("so is 44 of 40, whatever floating point makes of it", [A, B, C],

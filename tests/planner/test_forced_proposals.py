@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.placement import forced_rounds
-from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, forced_bucket
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.proposals.piecewise import FEW
 from tests.effort import examples
 from tests.planner.clusters import MIB, brokers, clusters, partition, random_cluster, topic
 from tests.planner.column_plans import make_plan
+from tests.tables import for_each
 
 HEAL = Goal(GoalKind.HEAL)
 
@@ -179,6 +181,34 @@ def test_dp_2_a_higher_replication_factor_takes_new_racks_and_a_lower_one_never_
     assert move.target == (2,)
 
 
+@for_each(
+    ("leader", "isr", "free", "factor", "kept"),
+    [
+        (2, (1, 2, 3), {1: 900, 2: 100, 3: 900}, 1, (2,)),
+        (3, (2, 3), {1: 900, 2: 100, 3: 100}, 2, (2, 3)),
+        (3, (1, 2, 3), {1: 100, 2: 900, 3: 100}, 2, (1, 3)),
+        (1, (1, 2, 3), {1: 100, 2: 800, 3: 900}, 2, (1, 3)),
+        (1, (1, 2, 3), {1: 100, 2: 900, 3: 800}, 2, (1, 2)),
+        (1, (1,), {1: 100, 2: 800, 3: 900}, 2, (1, 3)),
+    ],
+    ids=[
+        "the leader, though others are emptier",
+        "one in sync before the preferred leader, though that is emptier",
+        "the preferred leader before an emptier one",
+        "the emptiest of the others, the last",
+        "the emptiest of the others, the second",
+        "the emptiest of those out of sync where no other is in sync",
+    ],
+)
+def test_dp_2_a_lower_replication_factor_keeps_the_leader_then_those_in_sync_the_preferred_one_and_the_emptiest(
+    leader: int, isr: tuple[int, ...], free: dict[int, int], factor: int, kept: tuple[int, ...]
+) -> None:
+    listed = [PlannerBroker(one, None, True, 1_000, room) for one, room in free.items()]
+    held = PlannerPartition(0, (1, 2, 3), leader, isr, bytes=10)
+    (move,) = make_plan(PlannerCluster(listed, [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=factor)).moves
+    assert move.target == kept, "in the order that they had"
+
+
 def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> None:
     held = partition(0, 1, 2, 3, min_isr=2)
     (left,) = make_plan(
@@ -236,3 +266,30 @@ def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -
             if len({racks[b] for b in other}) >= reach
         )
         assert move.bytes == least
+
+
+BY_SIZE = [(10**6, 128), (127, 64), (63, 32), (31, 16), (15, 8), (7, 4), (3, 1)]
+"""Sizes that are in one step each where 64 bytes are copied to each broker at best, the largest first."""
+
+
+@pytest.mark.parametrize("urgent_first", [False, True])
+def test_dp_2_larger_partitions_go_first_and_of_one_size_the_most_urgent_unless_there_is_not_room_for_all(
+    urgent_first: bool,
+) -> None:
+    """Of one step and priority chance decides."""
+    order = [(priority, step) for step in range(len(BY_SIZE)) for priority in range(3)]
+    before = -1
+    for priority, step in sorted(order) if urgent_first else order:
+        drawn = {
+            forced_bucket(size, priority, 64, chance, urgent_first=urgent_first)
+            for chance in range(200)
+            for size in BY_SIZE[step]
+        }
+        assert before < min(drawn) < max(drawn) < ALL_BUCKETS, (priority, step)
+        assert drawn == set(range(min(drawn), max(drawn) + 1)), "all of them alike"
+        before = max(drawn)
+
+
+def test_dp_2_where_nothing_has_to_be_copied_all_partitions_are_small() -> None:
+    of_any_size = [forced_bucket(size, 1, 0, 7, urgent_first=False) for size in (0, 1, 10**12)]
+    assert set(of_any_size) == {forced_bucket(3, 1, 64, 7, urgent_first=False)}
