@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
-from kafka_reassign_rpc.core.phases.intent_view import adopted, as_seen, decided
+from kafka_reassign_rpc.core.phases.intent_view import IntentView, adopted, as_seen, decided
 from kafka_reassign_rpc.core.phases.phases import LOOKS, Act, Outcome, Step, first_act, next_step
 from kafka_reassign_rpc.core.phases.sightings import SeenPartition, former_moves
 from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition, Phase
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from tests.core.build import TOPIC, not_moving, view
+from tests.core.build import TOPIC, cluster, not_moving, view
 
 NAME = TopicPartition(TOPIC, 0)
 ALICE = client("User:alice", None, "10.0.0.1")
@@ -130,6 +130,26 @@ def test_kr_6_another_lease_of_a_move_is_no_other_target() -> None:
     found = started(told, (3, 2), throttle=9)
     assert found.move is not None
     assert (found.move.phase, found.move.terms.throttle) == (Phase.MOVING, 9)
+
+
+def test_kr_6_a_new_target_and_a_cancel_wait_for_a_look_and_have_a_first_act_and_another_lease_has_neither() -> None:
+    moving = started(not_moving(1, 2), (3, 2), throttle=7)
+    assert moving.move is not None
+    told = replace(moving, move=replace(moving.move, phase=Phase.MOVING))
+    for before, target, throttle, acts in (
+        (not_moving(1, 2), (3, 2), 7, {NAME: Act.SEND}),
+        (told, (4, 2), 7, {NAME: Act.SEND}),
+        (told, None, None, {NAME: Act.CANCEL}),
+        (told, (3, 2), 9, {}),
+    ):
+        here = IntentView(cluster(before))
+        terms = None if target is None else MoveTerms(target, throttle=throttle)
+        error, changes = cancel(here, NAME) if terms is None else alter(here, NAME, terms)
+        assert error is None
+        for change in changes:
+            here.add(change)
+        assert (here.acts, here.checked) == (acts, dict.fromkeys(acts)), (target, throttle)
+        assert here.get(*NAME) != before, "it is decided in any case"
 
 
 def test_kr_6_the_end_of_a_move_and_changes_of_leaders_alone_are_not_decided() -> None:
