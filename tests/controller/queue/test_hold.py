@@ -7,6 +7,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
@@ -213,6 +214,25 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_starts_no_entr
                 assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
         lives += 1
     assert lives > 4
+
+
+async def test_dh_7_a_request_of_before_joins_as_held_and_only_what_cannot_wait_is_refused(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_admission, "MAX_MOVE_CHARACTERS", 30)
+    longer = "a-longer-name"
+    await register(zk, 1, 2, 3)
+    for topic in ("t", longer):
+        await put_topic(zk, topic, {0: (1, 2)})
+    await put_request(zk, {("t", 0): (1, 3), (longer, 0): (1, 3)})
+    async with elected_controller(zk_connect, held=AFTER_ABSENCE) as controller:
+        await controller.requests.hold_all(AFTER_ABSENCE)
+        assert {name: move.held for name, move in waiting_moves(controller.cluster.queue).items()} == {
+            ("t", 0): AFTER_ABSENCE
+        }
+        refused = [(event.topic, event.reason) for event in controller.events if event.event == "entry.refused"]
+        assert refused == [(longer, "The target is too long to wait in the queue.")]
+        await controller.check()
 
 
 async def test_dh_7_the_cancel_znode_withdraws_held_entries(zk: ZooKeeper, zk_connect: str) -> None:
