@@ -66,6 +66,7 @@ def test_dp_6_a_survey_knows_how_replicas_are_spread_over_racks_by_hand() -> Non
         partition(2, 3, size=100),
         partition(3, 1, 3, size=1_000),
         partition(4, 1, 5, 3, size=10_000, fetch=7),
+        partition(5, size=100_000),
     ]
     columns = columns_of([topic("t", *held)], listed)
     assert column_survey(columns, live_racks(listed)).spreads == {
@@ -73,6 +74,7 @@ def test_dp_6_a_survey_knows_how_replicas_are_spread_over_racks_by_hand() -> Non
         (0, 1): [100, 1, 0, 0, 0],
         (1, 1): [1_000, 1, 0, 0, 0],
         (0, 3): [10_000, 1, 0, 7, 0],
+        (0, 0): [100_000, 1, 0, 0, 0],
     }
 
 

@@ -1,6 +1,7 @@
 """What the search and the sampling of a round compute, by hand: plans that are a little worse hide a mistake here."""
 
-from collections.abc import Collection, Generator, Mapping
+from collections import Counter
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,14 +18,15 @@ from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.support.slices import finished
 from tests.planner.clusters import brokers, partition
 from tests.tables import for_each
 
 BYTES_ALONE = (1.0, *[0.0] * (len(Load._fields) - 1))
 
 
-def search_of(*partitions: PlannerPartition, target: float) -> ExchangeSearch:
-    """On brokers 1 to 3, each of which should hold `target` bytes, 5 % more or less."""
+def search_of(*partitions: PlannerPartition, target: float, weights: Sequence[float] = BYTES_ALONE) -> ExchangeSearch:
+    """On brokers 1 to 3, each of which should hold `target` bytes (or of what else counts), 5 % more or less."""
     held = {
         broker: total(
             replica_load(one, one.bytes, leads=one.replicas[0] == broker)
@@ -35,7 +37,7 @@ def search_of(*partitions: PlannerPartition, target: float) -> ExchangeSearch:
     }
     limits = SearchLimits.of(
         dict.fromkeys(held, (target,) * len(Load._fields)),
-        BYTES_ALONE,
+        weights,
         0.05,
         rooms=dict.fromkeys(held, BrokerRoom(UNBOUNDED, UNBOUNDED)),
         rack_rule=RackRule(dict.fromkeys(held, ""), {"": 3}),
@@ -72,6 +74,17 @@ def test_dp_11_the_search_makes_as_many_passes_as_asked_for_and_one_more_only_wh
     for _ in search.finding(20, passes):
         pass
     assert steps == [20] * made
+
+
+def test_dp_11_leaders_are_evened_out_and_no_replica_leads_that_is_there_and_out_of_sync() -> None:
+    """Each of 30 partitions may be led by broker 1 and one other: a change of two leaders may not help a third."""
+    in_sync = {0: (1, 2), 1: (1, 3)}
+    stood = [PlannerPartition(n, (1, 2, 3), 1, in_sync[n % 2], bytes=7) for n in range(30)]
+    leaders_alone = [float(name == "leaders") for name in Load._fields]
+    found = finished(search_of(*stood, target=10, weights=leaders_alone).finding(3_000, 2))
+    assert all(replicas[0] in one.isr for one, replicas in zip(stood, found, strict=True))
+    assert Counter(replicas[0] for replicas in found) == {1: 10, 2: 10, 3: 10}
+    assert all(sorted(replicas) == [1, 2, 3] for replicas in found)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import NO_LIMIT
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
@@ -46,12 +44,6 @@ def test_dp_13_topics_are_spread_for_six_rounds_or_until_nothing_changes_and_the
     accepted: list[int], leaders: float, found: str
 ) -> None:
     assert kinds(spread(leaders), accepted) == found
-
-
-def test_dp_13_a_broker_may_have_its_share_of_a_topic_and_the_tolerance_more_of_what_counts() -> None:
-    even = spread().parameters(True)
-    assert even.replicas == even.leaders == {1: pytest.approx(0.75 * 1.1), 2: pytest.approx(0.25 * 1.1)}
-    assert spread(leaders=0.0).parameters(True).leaders == spread(replicas=0.0).parameters(True).replicas == {}
 
 
 def test_dp_13_the_first_round_of_all_measures_too_and_rounds_of_other_goals_do_not_count() -> None:
