@@ -24,6 +24,9 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import MOST_EVENTS, WebhookCounts, kinds
 from kafka_reassign_rpc.security.properties import Password
 from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_cluster_id
+from tests.controller.cluster import cluster
 from tests.controller.telemetry.webhook_receivers import FAILS, OK, SECRET, Receiver, is_signed, receiving, says
 from tests.waiting import eventually
 
@@ -283,6 +286,16 @@ async def test_dh_8_a_process_that_was_killed_before_a_receiver_took_an_event_se
                 await taken(receiver, 3)
     assert set(brokers(receiver)) == {7}
     assert len({one.document["events"][0]["id"] for one in receiver.requests}) == 1
+
+
+async def test_dh_8_a_server_names_its_cluster_by_the_id_that_all_know_and_itself_by_its_own(zk_connect: str) -> None:
+    async with receiving() as receiver:
+        config = WebhookConfig((receiver.url,), Password(SECRET), frozenset({catalogue.CONTROLLER_ELECTED}))
+        async with cluster(zk_connect, brokers=(), webhooks=config) as here:
+            await taken(receiver)
+            known = decode_cluster_id((await here.zk.get(znode_paths.CLUSTER_ID))[0])
+        document = receiver.requests[0].document
+        assert (document["cluster"], document["server"], document["name"]) == (known, here.server_id, None)
 
 
 async def test_dh_8_watch_says_which_cluster_it_means_and_its_ids_are_those_of_no_other_watch(tmp_path: Path) -> None:
