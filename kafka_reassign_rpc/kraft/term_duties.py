@@ -240,6 +240,7 @@ class TermDuties:
             self.loop.throttle_leases.everything()  # the rates of a broker that is back may have to go
         if found.arrived:
             self._around.tasks.begin_steps(self._cordon.changed(found.arrived))
+            self._around.tasks.begin_steps(self._healer.look_for_lost(one.after for one in found.arrived))
 
     def _changed(self) -> None:
         """Of what moves and repairs wait for."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -158,6 +159,25 @@ async def test_46_2_a_broker_that_one_look_leaves_out_or_that_is_back_in_time_is
         await here.pass_by(MINUTE)
         assert not here.repairs()
     assert here.healed()[-1] == catalogue.HEAL_OVER
+
+
+@pytest.mark.parametrize("grows", [False, True])
+async def test_46_2_replicas_that_others_put_on_a_broker_that_is_gone_already_are_lost_from_then_on(
+    here: Hurt, grows: bool
+) -> None:
+    """KRaft takes such a topic, and such partitions: a fenced broker is registered."""
+    name = TopicPartition("t", 3) if grows else TopicPartition("u", 0)
+    here.cluster.ids["u"] = UUID(int=9 << 65)
+    async with here.term(healing=ON) as loop:
+        here.kill(4)
+        await eventually(lambda: 4 not in loop.cluster.brokers)
+        await looked(here)
+        assert loop.cluster.failed == {}, "it holds nothing"
+        here.now += MINUTE
+        here.cluster.partitions[name] = KRaftPartition(1, 4)
+        await eventually(lambda: loop.cluster.failed == {4: here.now})
+        await here.pass_by(MINUTE)
+        await eventually(lambda: here.cluster.partitions[name].at.removing == (4,))
 
 
 async def test_46_2_a_term_that_begins_with_the_look_of_a_broker_that_lags_notices_no_loss(

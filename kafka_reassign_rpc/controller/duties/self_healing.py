@@ -47,6 +47,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, Pol
 from kafka_reassign_rpc.core.reassignment.remaining_time import ObservedThroughput
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
@@ -109,6 +110,14 @@ class Healer:
 
     def diagnose_again(self) -> None:
         self._wake.set()
+
+    def look_for_lost(self, partitions: Iterable[Partition]) -> Iterator[None]:
+        """Others may have put replicas where no broker is: nothing else would have that noticed."""
+        for one in partitions:
+            if any(broker not in self._loop.cluster.brokers for broker in one.replicas):
+                self.diagnose_again()
+                return
+            yield
 
     def nothing_moves(self) -> None:
         """If there was a repair, it has ended."""

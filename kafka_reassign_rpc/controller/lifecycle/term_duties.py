@@ -309,18 +309,9 @@ class TermDuties:
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         self._tasks.begin_steps(self._propagation.topics_appeared(names))
-        self._tasks.begin_steps(self._look_for_lost_brokers(names))
-
-    def _look_for_lost_brokers(self, names: Sequence[str]) -> Iterator[None]:
-        """Others may have put replicas where no broker is: nothing else would have that noticed."""
-        cluster = self.loop.cluster
-        for name in names:
-            topic = cluster.topics.get(name)
-            partitions = () if topic is None else topic.partitions.values()
-            if any(broker not in cluster.brokers for one in partitions for broker in one.replicas):
-                self._healer.diagnose_again()
-                return
-            yield
+        topics = (topic for name in names if (topic := self.loop.cluster.topics.get(name)) is not None)
+        partitions = (one for topic in topics for one in topic.partitions.values())
+        self._tasks.begin_steps(self._healer.look_for_lost(partitions))
 
     def deletions_begun(self, names: Sequence[str]) -> None:
         self._tasks.begin_steps(self._propagation.topics_deleted(names))
