@@ -11,11 +11,11 @@ from kafka_reassign_rpc.cli.cluster_access import add_timeout, given, in_kraft_m
 from kafka_reassign_rpc.cli.cluster_settings import BOOTSTRAP, COMMAND_CONFIG
 from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.serve_command import server_config
+from kafka_reassign_rpc.cli.serve_command import own_values, server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS, secret_files
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
-from kafka_reassign_rpc.preflight import departure_findings, findings
+from kafka_reassign_rpc.preflight import departure_findings, findings, settings_findings
 from kafka_reassign_rpc.preflight.authorizer_findings import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft, of_secret_files
 from kafka_reassign_rpc.preflight.departure_findings import check_departure
@@ -117,6 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         question = findings.TO_CONTROL
         found = [
             *of_secret_files(secret_files(values)),
+            *settings_findings.of_own_settings(own_values(values)),
             *asyncio.run(check(config, seconds, _broker_logins(values))),
         ]
     return _shown(arguments, found, question, more)
@@ -134,6 +135,7 @@ def _of_kraft(values: dict[str, Any], seconds: float) -> list[findings.Finding]:
     own, protocol = values["listeners"][0], at.protocol
     lost = kraft_serving.lost_secrecy(own, protocol)
     found = asyncio.run(kraft_check.check(at.settings, at.configs, values["broker.id"], lost))
+    found += settings_findings.of_own_settings(own_values(values))
     return findings.filled(found, Connection(values[BOOTSTRAP], values[COMMAND_CONFIG]))
 
 

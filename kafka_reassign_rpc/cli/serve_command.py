@@ -171,8 +171,13 @@ def _run_in_front_of_kraft(values: dict[str, Any]) -> int:
 
 
 def _log_odd_values(values: Mapping[str, Any]) -> None:
-    for one in consequences({name: str(values[name]) for name in SERVER_SETTINGS if name in values}):
+    for one in consequences(own_values(values)):
         log.warning("%s", one)
+
+
+def own_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Those of settings that all servers may share."""
+    return {name: str(values[name]) for name in SERVER_SETTINGS if name in values}
 
 
 def _pages(metrics_address: str | None, values: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.kraft import read_status
 from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.ports import Look, LookFailed
@@ -17,6 +18,7 @@ from kafka_reassign_rpc.kraft.read_status import Replayed
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogError, LogUnavailable, NotBrokers
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
+from kafka_reassign_rpc.preflight.settings_findings import of_kraft_settings
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -26,13 +28,14 @@ SIGN_IN = "give --command-config FILE with the server's login, and addresses of 
 
 class Facts(NamedTuple):
     """allowed  on the cluster; log_says: what a server would change of the state log, or why it would not start
-    log      None: there is none yet
+    log      None: there is none yet; `cluster`: the look with what the log says on top
     """
 
     allowed: Collection[AclOperation]
     look: Look
     log_says: list[str] | LogError
     log: Replayed | None = None
+    cluster: Cluster | None = None
 
 
 class _SeesNothing(Exception):
@@ -76,12 +79,14 @@ async def _facts(settings: ClientSettings, configs: Mapping[str, Any]) -> Facts:
             return Facts(allowed, look, LogUnavailable(str(error)))
     finally:
         await router.close()
-    return Facts(allowed, look, says, log)
+    return Facts(allowed, look, says, log, None if log is None else await read_status.cluster_of(log, look))
 
 
 def findings(facts: Facts, server: int, lost: str | None, now: int) -> Iterator[Finding]:
     yield from _of_cluster(facts, server)
     yield from _of_log(facts, now)
+    if facts.cluster is not None:
+        yield from of_kraft_settings(facts.cluster)
     theirs = sorted(facts.look.moves.keys() - _ours(facts))
     if theirs:
         names = [f"{one.topic}-{one.partition}" for one in theirs]

@@ -100,14 +100,13 @@ def leader_of(found: Replayed, now: int) -> ServerName | None:
     return ServerName.of(found.server) if is_heard else None
 
 
-async def cluster_of(standing: Standing) -> Cluster:
-    soft = SoftState(kraft=standing.look.kraft)
-    return await in_turns(cluster_seen.cluster_of(standing.look, standing.replayed.intents, soft))
+async def cluster_of(log: Replayed, look: Look) -> Cluster:
+    return await in_turns(cluster_seen.cluster_of(look, log.intents, SoftState(kraft=look.kraft)))
 
 
 async def status(standing: Standing) -> ClusterStatus:
     now, found = now_ms(), standing.replayed
-    leader, cluster = leader_of(found, now), await cluster_of(standing)
+    leader, cluster = leader_of(found, now), await cluster_of(found, standing.look)
     if leader is None:
         silent = NOBODY_HAS_LED if found.heard_ms is None else NOBODY_LEADS.format((now - found.heard_ms) / 1000)
         parts = parts_of(cluster, standing.cluster_id, ControllerView(), "", silent)

@@ -9,6 +9,8 @@ unique_findings  what follows where names, numbers and ids are not unique that K
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, authorizer_findings
                  what follows from that (pure); the principals with which brokers come to their controller
+settings_findings
+                 what follows from the settings that all servers share (pure)
 restart_findings
                  what brokers read when they start, and what of it ends them, or stops a migration; dynamic configs
                  that brokers cannot live with

@@ -7,7 +7,9 @@ import pytest
 
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation
-from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.healing_settings import MAX_BROKERS
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -16,7 +18,8 @@ from kafka_reassign_rpc.kraft.kraft_check import Facts, findings
 from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.leave_cluster import HOLD, what_is_left
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.read_status import SILENT_MS, Replayed
+from kafka_reassign_rpc.kraft.read_status import SILENT_MS, Replayed, cluster_of
+from kafka_reassign_rpc.kraft.round_records import Setting
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable, NotBrokers
 from kafka_reassign_rpc.kraft.state_log.log_topic import command
 from kafka_reassign_rpc.leaving.kept_file import Kept, waiting, with_moves
@@ -76,6 +79,41 @@ def test_kr_11_each_thing_in_the_way_has_its_finding(facts: Facts, subject: str,
     found = levels(facts)
     assert found[subject][0] is level
     assert text in found[subject][1]
+
+
+async def with_settings(values: Mapping[str, str]) -> Facts:
+    log = read()
+    log.intents.settings = {name: Setting(name, value) for name, value in values.items()}
+    return FIT._replace(log=log, cluster=await cluster_of(log, look()))
+
+
+@pytest.mark.parametrize(
+    ("values", "subject", "level", "text"),
+    [
+        ({}, "settings", Level.OK, "no setting is set for all servers"),
+        ({MAX_BROKERS: "2"}, "settings", Level.OK, f"the servers share {MAX_BROKERS}='2'"),
+        ({MAX_PER_CLUSTER: "0"}, "settings", Level.WARNING, f"{MAX_PER_CLUSTER}=0: no move that copies anything"),
+        ({MAX_BROKERS: "0"}, "settings", Level.WARNING, f"{MAX_BROKERS}=0: no lost broker is ever repaired"),
+        ({WINDOWS: "mon 01:00-02:00 UTC max.per.broker=0"}, "settings", Level.WARNING, "no move starts then"),
+        ({"of.tomorrow": "1"}, "settings", Level.WARNING, "the state log has settings that this version does not know"),
+        ({CORDONED_BROKERS: "2,7"}, "cordon", Level.OK, "get no new replica: 2, 7 (not registered: 7)"),
+        ({CORDONED_BROKERS: "1,2,3"}, "cordon", Level.WARNING, "brokers are cordoned: no broker is healed"),
+        ({WINDOWS: "mon 01:00-02:00 Atlantis/Capital"}, "windows", Level.WARNING, "is no time zone of this host"),
+    ],
+)
+async def test_kr_11_what_servers_share_and_what_is_odd_about_it_is_told_as_in_zookeeper_mode(
+    values: Mapping[str, str], subject: str, level: Level, text: str
+) -> None:
+    found = levels(await with_settings(values))
+    assert found[subject][0] is level
+    assert text in found[subject][1]
+
+
+async def test_kr_11_an_odd_setting_comes_with_the_command_that_takes_it_away() -> None:
+    [found] = [one for one in findings(await with_settings({MAX_PER_CLUSTER: "0"}), SERVER, None, NOW) if one.advice]
+    [told] = filled([found], Connection("b:9092", None))
+    cure = f"kafka-reassign settings --bootstrap-server b:9092 --delete {MAX_PER_CLUSTER}"
+    assert told.advice == f"`{cure}`, while a server leads"
 
 
 def test_kr_11_a_command_that_cures_stands_on_a_line_of_its_own() -> None:

@@ -228,8 +228,11 @@ async def test_kr_11_leave_ends_what_moves_withdraws_what_waits_gives_throttles_
     assert status.document["controller"]["id"] == 1_000
     assert {one["partition"] for one in status.document["moves"] if one["topic"] == topic} == {0, 1, 2}
     assert status.document["waiting"] >= 2
-    checked = await output_of(CLI, ("check", *to, "--broker-id", "1001", "--json"))
+    cap = ("--partition-reassignments-max-per-cluster", "0")
+    checked = await output_of(CLI, ("check", *to, "--broker-id", "1001", *cap, "--json"))
     assert (checked.code, checked.document["safe"]) == (0, True), checked
+    said = [one["text"].partition(":")[0] for one in checked.document["findings"] if one["subject"] == "settings"]
+    assert said == ["no setting is set for all servers", "partition.reassignments.max.per.cluster=0"]
     file = service.folder / "left.json"
     leave = ("leave", *to, "--state-log-lead-ms", str(round(LEAD_S * 1_000)), "--yes")
     ended = await output_of(CLI, (*leave, "--export", str(file), "--delete-topic"))

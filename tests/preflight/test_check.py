@@ -206,6 +206,13 @@ async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simu
     ]
 
 
+async def test_hm_1_a_setting_of_this_server_that_keeps_all_moves_away_is_named(simulated: Cluster) -> None:
+    cap = ("--partition-reassignments-max-per-cluster", "0")
+    ended = await run("check", "--zookeeper-connect", simulated.connect, "--broker-id", "1001", *cap)
+    [found] = [line for line in ended.lines if line.startswith("WARNING  settings:")]
+    assert "partition.reassignments.max.per.cluster=0: no move that copies anything starts" in found
+
+
 async def test_sv_5_the_check_reads_acls_where_the_server_would(simulated: Cluster, apart: ZooKeeper) -> None:
     cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
     entry = AccessControlEntry("User:ANONYMOUS", "*", AclOperation.CLUSTER_ACTION, AclPermissionType.ALLOW)

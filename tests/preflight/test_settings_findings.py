@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.findings import Level
-from kafka_reassign_rpc.preflight.znode_findings import of_settings
+from kafka_reassign_rpc.preflight.settings_findings import of_settings
 
 
 @pytest.mark.parametrize(
