@@ -32,7 +32,8 @@ class Remembered(NamedTuple):
 
 
 class Intents:
-    """moves     of partitions; `ids`: of their topics, "" if not known
+    """moves     of partitions
+    ids       of their topics, and of those that moves wait for, "" if not known
     queue     parts by the offset of the record that has made them
     outcomes  of moves, as events that may be in no event log yet; `recorded`: so many before them are in one
     settings  of all servers, also those that were deleted: they tell by whom
@@ -116,7 +117,7 @@ class Intents:
 
     def snapshot(self, at: int) -> Iterator[RoundRecord]:
         """Records that give the same intents, applied one after the other at any offset."""
-        named = {name.topic for name in self.moves}
+        named = {name.topic for name in self.moves} | {name for part in self.queue.values() for name, _ in part.entries}
         self.ids = {topic: id_ for topic, id_ in self.ids.items() if topic in named}
         yield RoundRecord(
             at=at,

@@ -149,12 +149,29 @@ class KRaftStore:
         return LoadedCluster(await self._seen(None))
 
     async def _seen(self, known: Cluster | None) -> Cluster:
-        look = await look_until_answered(self._cluster.look)
+        look, former = await self._look_at_all()
         now = asyncio.get_running_loop().time()
         if now >= self._sure_at + SURE_AGAIN_S:  # where others change what is decided on, it is read again and again
             self._sure_at = now + self._sure_s
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
-        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
+        cluster = await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
+        for name in former:
+            cluster.queue.orphan(name)
+        return cluster
+
+    async def _look_at_all(self) -> tuple[Look, set[str]]:
+        """And topics of waiting moves in whose place there is another one of the name by now, as two looks agree."""
+        before = set[str]()
+        while True:
+            look = await look_until_answered(self._cluster.look)
+            known = self.intents.ids.keys() & look.topics.keys()
+            former = {name for name in known if _is_another(self.intents, name, look.topics[name].id)}
+            if former:
+                former &= {name for part in self.intents.queue.values() for name, _ in part.entries}
+            if former == before:
+                return look, former
+            await asyncio.sleep(max(self._sure_s, AGAIN_S))
+            before = former
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         fresh = await self._seen(cluster)
@@ -277,7 +294,8 @@ class KRaftStore:
     def _record(self, cluster: Cluster, view: IntentView) -> Generator[None, None, RoundRecord | None]:
         """Yields after each partition."""
         moves, named, ended = [], set(), []
-        yield from self._end_of_former_topics(cluster, view)
+        waited_for = {name.topic for name in view.queue.appended if name.topic in cluster.topics}
+        yield from self._end_of_former_topics(cluster, view, waited_for)
         for name, change in view.partitions.items():
             move = change.value.move
             if move != self.intents.moves.get(name):
@@ -289,7 +307,7 @@ class KRaftStore:
         for name, one in view.ended.items():
             ended.append(Ended(*name, one.outcome, one.replicas, one.reason))
             yield
-        topics = (cluster.topics[name] for name in named)
+        topics = (cluster.topics[name] for name in named | waited_for)
         ids = {topic.name: topic_id_text(topic.id) for topic in topics if topic.id is not None}
         record = RoundRecord(
             at=self._now_ms(),
@@ -304,11 +322,13 @@ class KRaftStore:
         changes = record.moves, record.waiting, record.failed, record.log_dirs, record.settings
         return record if any(changes) else None
 
-    def _end_of_former_topics(self, cluster: Cluster, view: IntentView) -> Generator[None, None, None]:
+    def _end_of_former_topics(
+        self, cluster: Cluster, view: IntentView, waited_for: set[str]
+    ) -> Generator[None, None, None]:
         """The log has one id for each name. So what it has of a topic that is gone ends before it has the id of the
         next one: later looks would take those moves for moves of that. Yields after each partition."""
         others = set()
-        for name in {one.topic for one in view.partitions}:
+        for name in {one.topic for one in view.partitions} | waited_for:
             if _is_another(self.intents, name, cluster.topics[name].id):
                 others.add(name)
             yield

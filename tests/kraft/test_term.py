@@ -381,6 +381,47 @@ async def test_kr_6_another_topic_of_the_name_does_not_get_the_moves_of_the_form
     assert here.cluster.partitions[NAME].at == SeenPartition((4, 1))
 
 
+@pytest.mark.parametrize("snapshot", [False, True])
+async def test_kr_6_another_topic_of_the_name_does_not_get_what_waited_for_the_former_one_while_no_server_led(
+    monkeypatch: pytest.MonkeyPatch, snapshot: bool
+) -> None:
+    monkeypatch.setattr(kraft_store, "SNAPSHOT_S", 0.01)
+    monkeypatch.setattr(kraft_store, "AGAIN_S", 0.0)
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=0)):
+        await here.ask(NAME, (3, 2))
+        here.writer.snapshot_is_due = snapshot
+        await eventually(lambda: not here.writer.snapshot_is_due)
+    here.cluster.partitions[NAME] = KRaftPartition(4, 1)
+    here.cluster.ids["t"] = UUID(int=99 << 65)
+    async with here.term() as loop:
+        await eventually(lambda: here.named(catalogue.ENTRY_REFUSED) == [NAME])
+        assert loop.cluster.topics["t"].id == here.cluster.ids["t"]
+        assert (here.log.replayed().queue, here.cluster.told) == ({}, {})
+        await here.ask(NAME, (3, 1))
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+
+
+async def test_kr_6_what_waits_is_not_given_up_where_a_term_begins_with_a_broker_that_shows_a_former_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kraft_store, "AGAIN_S", 0.0)
+    here = Here()
+    async with here.term(InFlightCaps(per_cluster=0)):
+        await here.ask(NAME, (3, 2))
+    look, now = MemoryCluster.look, here.cluster.ids
+
+    async def lags(cluster: MemoryCluster, topics: Collection[str] | None = None) -> Look:
+        cluster.ids = {"t": UUID(int=98 << 65)} if cluster.looks == before else now
+        return await look(cluster, topics)
+
+    before = here.cluster.looks
+    monkeypatch.setattr(MemoryCluster, "look", lags)
+    async with here.term():
+        await eventually(lambda: here.cluster.partitions[NAME].at.is_moving)
+    assert here.named(catalogue.ENTRY_REFUSED) == []
+
+
 async def test_kr_6_while_something_moves_looks_are_at_its_topics_alone() -> None:
     here = Here()
     async with here.term(pace=LookPace(0.01, 60, 0)):
