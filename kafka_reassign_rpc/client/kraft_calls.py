@@ -1,9 +1,12 @@
 """Calls that only a cluster in KRaft mode answers."""
 
+import asyncio
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client.client_errors import NoActiveController, UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_errors import NoActiveController, Unreachable, UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.node_questions import METADATA_LOG
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import ClusterNode
@@ -15,6 +18,7 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
+    ApiVersionsRequest,
     DescribeClusterRequest,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -55,21 +59,66 @@ async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
     """`named`: the controller that Metadata names. In KRaft mode that is any broker, so the quorum is asked (DESCRIBE
     on the cluster). Raises NoActiveController.
     """
-    one = DescribeQuorumRequest.TopicData
-    asked = one(topic_name=METADATA_LOG, partitions=[one.PartitionData(partition_index=0)])
     try:
-        answer = await router.ask_any(always(DescribeQuorumRequest(topics=[asked])), DescribeQuorumRequest)
+        found = await _metadata_log(router)
     except UnsupportedHere:
         return Quorum(known(named), {})
     except NoActiveController:
         raise
     except KafkaError:
         return Quorum(None, {})
-    found = [one for topic in answer.topics for one in topic.partitions if not one.error_code]
-    if answer.error_code or not found:
+    if found is None:
         return Quorum(None, {})
-    voters = sorted(one.replica_id for one in found[0].current_voters or ())
-    return Quorum(known(found[0].leader_id), _quiet_s(found[0]), voters)
+    voters = sorted(one.replica_id for one in found.current_voters or ())
+    return Quorum(known(found.leader_id), _quiet_s(found), voters)
+
+
+async def _metadata_log(router: RequestRouter) -> DescribeQuorumResponse.TopicData.PartitionData | None:
+    """As the active controller has it. Raises KafkaError."""
+    one = DescribeQuorumRequest.TopicData
+    asked = one(topic_name=METADATA_LOG, partitions=[one.PartitionData(partition_index=0)])
+    answer = await router.ask_any(always(DescribeQuorumRequest(topics=[asked])), DescribeQuorumRequest)
+    found = [one for topic in answer.topics for one in topic.partitions if not one.error_code]
+    return None if answer.error_code or not found else found[0]
+
+
+_ASKED_AT_ONCE = 3
+_EVERY_S, _CAUGHT_UP_S = 0.02, 3.0
+_ANSWER_MS = 1_000
+_UNKNOWN = -1
+
+
+async def up_to_date_broker(router: RequestRouter) -> int | None:
+    """A broker that has, for every request from now on, all that the controller had committed when this was asked: so
+    all changes that somebody has had an answer to. Where there are several controllers, brokers hear up to half a
+    second later what is committed (before KIP-1166: with the next record).
+
+    The epoch of finalized features is the offset of what a broker has read of the metadata. None: this cluster does not
+    tell. Raises KafkaError, Unreachable also where no broker catches up.
+    """
+    deadline = asyncio.get_running_loop().time() + _CAUGHT_UP_S
+    try:
+        found = await _metadata_log(router)
+    except UnsupportedHere:
+        return None
+    if found is None:
+        raise Unreachable("The controllers do not say how much of the metadata is committed.")
+    some = random.sample(router.nodes, min(_ASKED_AT_ONCE, len(router.nodes)))
+    while True:
+        told = await router.at_once([partial(_offset_read, router, one) for one in some], _ANSWER_MS)
+        for node, offset in zip(some, told, strict=True):
+            if not isinstance(offset, KafkaError) and (offset == _UNKNOWN or offset >= found.high_watermark - 1):
+                return None if offset == _UNKNOWN else node
+        if asyncio.get_running_loop().time() >= deadline:
+            raise Unreachable(f"No broker has caught up with the controllers within {_CAUGHT_UP_S:g} s.")
+        await asyncio.sleep(_EVERY_S)
+
+
+async def _offset_read(router: RequestRouter, node: int) -> int:
+    request = ApiVersionsRequest(client_software_name="kafka-reassign-rpc", client_software_version="0")
+    answer = await router.ask_node_once(node, always(request), ApiVersionsRequest)
+    offset: int = getattr(answer, "finalized_features_epoch", _UNKNOWN)
+    return offset
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:

@@ -95,15 +95,18 @@ async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
     return await router.ask_controller_undecoded(always(request), MetadataRequest, _METADATA_MAX)
 
 
-async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
-    """Asks any node: brokers learn of changes a little later than the controller."""
+async def describe_some(router: RequestRouter, topics: Iterable[str], node: int | None = None) -> Everything:
+    """Asks this node once, or any: brokers learn of changes a little later than the controller."""
     asked = list(topics)
 
     def build(_version: int) -> MetadataRequest:
         wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in asked]
         return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
-    answer = await router.ask_any(build, MetadataRequest, names=len(asked))
+    if node is None:
+        answer = await router.ask_any(build, MetadataRequest, names=len(asked))
+    else:
+        answer = await router.ask_node_once(node, build, MetadataRequest)
     cluster_id = getattr(answer, "cluster_id", None) or ""
     return Everything(cluster_id, answer.controller_id, _nodes(answer), map(_topic, answer.topics))
 

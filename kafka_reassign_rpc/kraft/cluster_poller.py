@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -34,7 +35,6 @@ from kafka_reassign_rpc.kraft.cluster_seen import (
 )
 from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Noticed
-from kafka_reassign_rpc.kraft.kraft_store import AGAIN_S
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.support.turns import Pace, in_turns
@@ -105,13 +105,12 @@ class ClusterPoller:
         or of which it expects other replicas than are known: they may be newer than the last look, and than what the
         broker knows that is asked first. Raises KafkaError.
         """
-        for pause in (0.0, AGAIN_S):
+        for ask in (self._cluster.look, partial(self._cluster.assignments, up_to_date=True)):
             names = await in_turns(_unknown(loop.cluster, request))
             if not names:
                 return
-            await asyncio.sleep(pause)
             try:
-                look = await self._cluster.look({name.topic for name in names})
+                look = await ask({name.topic for name in names})
             except LookFailed as reason:
                 log.warning("a request is answered by what was seen before: %s", reason)
                 return

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
 """Waits before another look, while the cluster does not answer."""
-AGAIN_S = 0.3
+AGAIN_S = 0.5
 """A broker that lives has within this, most of the time, what the controller has."""
 SURE_AGAIN_S = 10.0
 """So seldom decisions wait for a look that is sure, as long as an Alter waits for its answer."""
@@ -87,6 +87,7 @@ class _LookAhead(NamedTuple):
     """`rounds`: so many were durable before it; `found`: None if the cluster has not answered."""
 
     topics: frozenset[str]
+    up_to_date: bool
     rounds: int
     began: float
     found: asyncio.Future[Look | None]
@@ -222,30 +223,32 @@ class KRaftStore:
         if self._ahead is not None:
             self._ahead = self._ahead._replace(topics=frozenset())
 
-    def look_ahead(self, topics: Collection[str]) -> Coroutine[None, None, None] | None:
+    def look_ahead(self, topics: Collection[str], *, up_to_date: bool = False) -> Coroutine[None, None, None] | None:
         """A request about these is about to be decided; run what is returned. None: another one came before that has
-        not been decided, and no such look counts: it may be older than this request.
+        not been decided, and no such look counts: it may be older than this request. `up_to_date`: see `kraft.ports`.
         """
         if self._ahead is not None:
             self.asked()
             return None
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Look | None] = loop.create_future()
-        self._ahead = _LookAhead(frozenset(topics), self._rounds, loop.time(), found)
-        return self._look_at(topics, found)
+        self._ahead = _LookAhead(frozenset(topics), up_to_date, self._rounds, loop.time(), found)
+        return self._look_at(topics, found, up_to_date=up_to_date)
 
-    async def _look_at(self, topics: Collection[str], found: asyncio.Future[Look | None]) -> None:
+    async def _look_at(self, topics: Collection[str], found: asyncio.Future[Look | None], *, up_to_date: bool) -> None:
         look = None
         try:
             with suppress(LookFailed):
-                look = await self._cluster.assignments(topics)
+                look = await self._cluster.assignments(topics, up_to_date=up_to_date)
         finally:
             if not found.done():
                 found.set_result(look)
 
-    def _counts(self, ahead: _LookAhead | None, topics: Collection[str]) -> TypeGuard[_LookAhead]:
+    def _counts(self, ahead: _LookAhead | None, topics: Collection[str], *, up_to_date: bool) -> TypeGuard[_LookAhead]:
         """Not if another round became durable since it began: what that tells the cluster, it may not show."""
         if ahead is None or ahead.rounds != self._rounds or not ahead.topics.issuperset(topics):
+            return False
+        if up_to_date and not ahead.up_to_date:
             return False
         return asyncio.get_running_loop().time() - ahead.began < AHEAD_S
 
@@ -258,15 +261,17 @@ class KRaftStore:
         if unsure_s > 0:
             ahead = None
             await asyncio.sleep(unsure_s)
-        asked = {name.topic for name in view.checked}
-        look = await ahead.found if self._counts(ahead, asked) else None
+        asked, up_to_date = {name.topic for name in view.checked}, view.needs_newest
+        ask = partial(self._cluster.assignments, asked)
+        look = await ahead.found if self._counts(ahead, asked, up_to_date=up_to_date) else None
         if look is None:
-            look = await look_until_answered(partial(self._cluster.assignments, asked))
-        if await self._differs(look, cluster, view):  # the broker that has answered may lag
-            await asyncio.sleep(AGAIN_S)
-            look = await look_until_answered(partial(self._cluster.assignments, asked))
-            if why := await self._differs(look, cluster, view):
-                raise ReloadNeeded(why)
+            look = await look_until_answered(partial(ask, up_to_date=up_to_date))
+        why = await self._differs(look, cluster, view)
+        if why and not up_to_date:
+            look = await look_until_answered(partial(ask, up_to_date=True))
+            why = await self._differs(look, cluster, view)
+        if why:
+            raise ReloadNeeded(why)
 
     async def _differs(self, look: Look, cluster: Cluster, view: IntentView) -> str:
         """What the look has not as decisions depend on it; "": nothing. Takes out each act on a move that the cluster

@@ -63,9 +63,12 @@ class KRaftCluster(Protocol):
         """At these topics; None: at all, and at configs: of all at first, and of what moves. Raises LookFailed."""
         ...
 
-    async def assignments(self, topics: Collection[str]) -> Look:
+    async def assignments(self, topics: Collection[str], *, up_to_date: bool = False) -> Look:
         """Replicas of these topics, and what moves: asked at the same time, so either may be newer. Nothing else, in
-        half the time of a look. Raises LookFailed."""
+        half the time of a look. Raises LookFailed.
+
+        up_to_date  with all changes that somebody has had an answer to by now: brokers lag, by up to half a second
+        """
         ...
 
     async def alter(

@@ -175,7 +175,10 @@ class TermDuties:
             raise RequestTimedOut(NOT_DECIDED.format(seconds)) from None
         if request.queue:
             self._around.store.asked()
-        elif look := self._around.store.look_ahead({topic for topic, _ in request.topics}):
+            return
+        topics = {topic for topic, _ in request.topics}
+        expects = any(what.expected is not None for _, items in request.topics for _, what in items)
+        if look := self._around.store.look_ahead(topics, up_to_date=expects):
             self._around.tasks.begin(look)
 
     async def _heal(self) -> None:

@@ -160,6 +160,8 @@ def without_leader(topics: Mapping[str, TopicInfo]) -> list[str]:
 PARTITIONS_A_REQUEST = 1_000
 """Of more than 10,000 records a controller applies only the first; with so few, others wait for it a tenth of a second.
 """
+LAGS_S = 0.5
+"""A broker that lives has within this, most of the time, what the controller has: where brokers do not tell."""
 _SOON_MS = int(ANSWER_S * 1_000)
 """How long a broker may take to say what it knows itself."""
 NO_CONTROLLERS = (
@@ -228,10 +230,15 @@ class Upstream:
         asked_at = {broker: one.began for broker, one in of_brokers.items()}
         return Seen(began, _now(), cluster_id, moves, brokers, topics, eligible, told, asked_at)
 
-    async def assignments(self, topics: Collection[str]) -> tuple[_Moves, Mapping[str, TopicInfo] | KafkaError]:
-        """What moves, and these topics: asked at the same time, so either may be newer. Does not raise."""
+    async def assignments(
+        self, topics: Collection[str], *, up_to_date: bool = False
+    ) -> tuple[_Moves, Mapping[str, TopicInfo] | KafkaError]:
+        """What moves, and these topics: asked at the same time, so either may be newer. `up_to_date`: see
+        `kraft.ports`. Does not raise.
+        """
         router = self._reader
-        moves, found = await asyncio.gather(_moves(router), _told(True, partial(_topics, router, topics)))
+        ask = partial(_topics, router, topics, up_to_date=up_to_date)
+        moves, found = await asyncio.gather(_moves(router), _told(True, ask))
         return moves, found if isinstance(found, KafkaError) else found.by_name
 
     def _ask_brokers(self, router: RequestRouter, wanted: Wanted) -> None:
@@ -405,13 +412,16 @@ async def _moves(router: RequestRouter) -> _Moves:
     return await _told(True, partial(reassignment_calls.list_partition_reassignments, router, None, _ms(router)))
 
 
-async def _topics(router: RequestRouter, names: Collection[str] | None) -> _Topics:
+async def _topics(router: RequestRouter, names: Collection[str] | None, *, up_to_date: bool = False) -> _Topics:
     """Raises KafkaError."""
+    node = await kraft_calls.up_to_date_broker(router) if up_to_date else None
+    if up_to_date and node is None:
+        await asyncio.sleep(LAGS_S)
     try:
         if names is None:
             found = metadata_calls.read_everything(await metadata_calls.describe_everything(router))
         else:
-            found = await metadata_calls.describe_some(router, names)
+            found = await metadata_calls.describe_some(router, names, node)
         return _Topics(found.cluster_id, await asyncio.to_thread(_by_name, found))
     except RemoteProtocolError as error:
         raise Unreachable(f"Metadata: the answer cannot be read: {error}") from error

@@ -91,8 +91,8 @@ class UpstreamCluster:
         self._all_topics, self._brokers = list(look.topics), list(look.brokers)
         self._moving_topics = {name.topic for name in look.moves}
 
-    async def assignments(self, topics: Collection[str]) -> Look:
-        moves, told = await self._upstream.assignments(topics)
+    async def assignments(self, topics: Collection[str], *, up_to_date: bool = False) -> Look:
+        moves, told = await self._upstream.assignments(topics, up_to_date=up_to_date)
         for part in (moves, told):
             if isinstance(part, KafkaError):
                 raise LookFailed(part.message)

@@ -95,8 +95,14 @@ class MemoryCluster:
         facts = KRaftFacts(eligible={name: one.eligible for name, one in self.partitions.items() if one.eligible})
         return Look(shown, looked, moves, configs, facts, absent=frozenset(topics or ()) - looked.keys() - self.secret)
 
-    async def assignments(self, topics: Collection[str]) -> Look:
-        return await self.look(topics)
+    async def assignments(self, topics: Collection[str], *, up_to_date: bool = False) -> Look:
+        if not up_to_date:
+            return await self.look(topics)
+        lagging, self.lagging = self.lagging, 0
+        try:
+            return await MemoryCluster.look(self, topics)
+        finally:
+            self.lagging = lagging
 
     async def alter(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heard: Heard

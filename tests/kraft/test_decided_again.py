@@ -21,9 +21,15 @@ from tests.waiting import eventually
 
 
 class Lagging(MemoryCluster):
-    """A broker shows these `replicas` of NAME; that nothing moves there, the controller says."""
+    """A broker shows these `replicas` of NAME, until it is asked for what the controller has; that nothing moves there,
+    the controller says."""
 
     replicas: tuple[int, ...] = ()
+
+    async def assignments(self, topics: Collection[str], *, up_to_date: bool = False) -> Look:
+        if up_to_date:
+            self.replicas = ()
+        return await super().assignments(topics, up_to_date=up_to_date)
 
     async def look(self, topics: Collection[str] | None = None) -> Look:
         found = await super().look(topics)
@@ -51,6 +57,29 @@ async def test_kr_6_a_cancel_of_a_move_that_has_ended_is_not_acknowledged_becaus
     async with here.term():
         await eventually(lambda: here.named(catalogue.MOVE_COMPLETED) == [NAME])
     assert cluster.partitions[NAME].at == SeenPartition((3, 2))
+
+
+async def test_kr_6_a_target_that_a_broker_that_lags_shows_is_not_answered_as_if_the_partition_had_it() -> None:
+    here = Here()
+    cluster = here.cluster = Lagging(here.cluster.partitions, here.cluster.brokers)
+    async with here.term(pace=SELDOM):
+        cluster.partitions[NAME].alter((2, 1))
+        cluster.replicas = (1, 2)
+        assert await here.told(NAME, (1, 2)) is None
+        assert cluster.partitions[NAME].at == SeenPartition((1, 2))
+
+
+async def test_860_5_expected_replicas_are_compared_with_what_the_controller_has_although_a_broker_lags() -> None:
+    here = Here()
+    cluster = here.cluster = Lagging(here.cluster.partitions, here.cluster.brokers)
+    async with here.term(pace=SELDOM):
+        cluster.partitions[NAME].alter((2, 1))
+        cluster.replicas = (1, 2)
+        error = await here.asked_by_api(NAME, (3, 2), expected=(1, 2))
+        assert "expected [1, 2], found [2, 1]" in str(error)
+        cluster.replicas = (1, 2)
+        assert await here.asked_by_api(NAME, (3, 1), expected=(2, 1)) is None, "who has seen what it has is right"
+    assert cluster.told == {NAME: (3, 1)}
 
 
 async def test_kr_6_a_target_that_others_have_given_a_moment_before_is_not_reported_as_a_start_of_ours() -> None:

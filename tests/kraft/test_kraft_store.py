@@ -158,8 +158,8 @@ async def test_kr_6_a_broker_that_lags_is_asked_again_before_a_round_is_decided_
 ) -> None:
     stale, assignments = [await here.kraft.assignments({"t"})], here.kraft.assignments
 
-    async def lagging(topics: Collection[str]) -> Look:
-        return stale.pop() if stale else await assignments(topics)
+    async def lagging(topics: Collection[str], *, up_to_date: bool = False) -> Look:
+        return await assignments(topics) if up_to_date else stale.pop()
 
     here.kraft.partitions[NAME].alter((2, 1))
     await here.store.reload(here.cluster)
@@ -208,7 +208,8 @@ async def test_kr_8_a_look_that_does_not_count_hides_no_move_of_others(
     here = Here()
     await here.take_over()
 
-    async def fails(_: Collection[str]) -> Look:
+    async def fails(_: Collection[str], *, up_to_date: bool = False) -> Look:
+        del up_to_date
         raise LookFailed(why)
 
     with monkeypatch.context() as patch:

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation, Re
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS
 from kafka_reassign_rpc.core.state.partition import CancelMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.kraft.upstream import Upstream
 from tests.kraft.service import STATE_TOPIC, THROTTLES, Service, client_of
 from tests.kraft.stock_cluster import StockCluster
 from tests.processes import processes
@@ -49,6 +50,26 @@ async def service(large_cluster: StockCluster, tmp_path: Path) -> AsyncIterator[
         yield Service(large_cluster, started, tmp_path)
     async with large_cluster.client() as client:
         await client.cancel_partition_reassignments(await client.list_partition_reassignments())
+
+
+@pytest.mark.gate
+async def test_860_5_a_look_that_is_up_to_date_has_what_others_have_just_had_an_answer_to(service: Service) -> None:
+    """With several controllers brokers of many releases hear with the next record of the metadata, half a second later
+    at most, what is committed."""
+    [topic] = await service.cluster.create({"ordered": [[1, 2]]})
+    name = TopicPartition(topic, 0)
+    upstream = Upstream({"bootstrap_servers": service.cluster.bootstrap}, lambda: False)
+    await upstream.start()
+    try:
+        async with service.cluster.client() as others:
+            for target in [(2, 1), (1, 2)] * 3:
+                assert await others.alter_partition_reassignments({name: target}) == {name: None}
+                moves, found = await upstream.assignments([topic], up_to_date=True)
+                assert moves == {}
+                assert not isinstance(found, KafkaError)
+                assert found[topic].partitions[0].replicas == target
+    finally:
+        await upstream.close()
 
 
 @pytest.mark.gate

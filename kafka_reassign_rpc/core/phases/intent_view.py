@@ -154,6 +154,9 @@ class IntentView(RoundView):
 
     acts     what the cluster is sent once the round is durable
     checked  partitions of which a decision depends on what was seen of them last
+    needs_newest
+             whether what others have changed a moment before would make an answer wrong: that a partition has its
+             target, or the replicas that a request expects
     lost     moves of partitions that are gone
     ended    how moves have ended, as looks and the answers of the cluster say
     """
@@ -173,6 +176,7 @@ class IntentView(RoundView):
         self._recorded = recorded
         self.acts: dict[TopicPartition, Act] = {}
         self.checked: dict[TopicPartition, None] = {}
+        self.needs_newest = False
         self.lost: dict[TopicPartition, None] = {}
         self.ended: dict[TopicPartition, EndedMove] = {}
         self._is_found = False
@@ -196,6 +200,7 @@ class IntentView(RoundView):
             name = TopicPartition(topic, partition)
             self.checked[name] = None
             self.acts[name] = first_act(before, value.move)
+            self.needs_newest |= asked is not None and asked.expected is not None
         super().add(PartitionChange(topic, partition, value, assignment, missing, asked))
 
     def stays(self, name: TopicPartition) -> KafkaError | None:
@@ -205,6 +210,7 @@ class IntentView(RoundView):
         found = self.get(*name)
         if found is not None and not found.is_moving:
             self.checked[name] = None
+            self.needs_newest = True
         return None
 
     def refusal(self, change: PartitionChange) -> KafkaError | None:
