@@ -10,6 +10,7 @@ with the first other request that has an answer. Until then frames are small, an
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
@@ -37,6 +38,11 @@ CONNECT_S = 5.0
 """For one broker; then the next one is tried."""
 ANSWER_S = 300.0
 """No admin request takes a broker longer: clients give up before."""
+FIRST_S = 2.0
+"""A broker that lives answers the first request of a connection within this. One that is frozen takes connections all
+the same; then the next one is asked."""
+SAME_ANYWHERE = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER})
+"""First requests that may go to another broker as well: they change nothing. Clients begin with one of them."""
 RIGHTS_S = 10.0
 """A broker knows them without asking others. One that is frozen, or cut off, keeps its connections all the same."""
 MAX_ANSWER_BYTES = 100_000_000
@@ -53,15 +59,26 @@ class LinkLost(Exception):
 
 class CallerLink(asyncio.Protocol):
     """Opens with its first request. Requests go one at a time. `lost` is called when the broker has closed it: the
-    client's login is gone with it. `where`: the brokers that may be asked, the first one that is there.
+    client's login is gone with it. `where`: the brokers that may be asked, the first one that is there. `slow` gets
+    those that have not answered the first request in time.
     """
 
     def __init__(
-        self, where: Callable[[], Sequence[Address]], tls: ssl.SSLContext | None, lost: Callable[[], None]
+        self,
+        where: Callable[[], Sequence[Address]],
+        tls: ssl.SSLContext | None,
+        lost: Callable[[], None],
+        slow: Callable[[Address], None] = lambda _: None,
     ) -> None:
         self._where = where
         self._tls = tls
         self._lost = lost
+        self._slow = slow
+        self._left: list[Address] = []
+        """The brokers that have not been tried."""
+        self._at: Address | None = None
+        self._dropped = 0
+        """Connections to brokers that were too slow, of which the end says nothing."""
         self._frames = FrameBuffer(MIN_ANSWER_BYTES, MAX_ANSWER_BYTES)
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[bytes] | None = None
@@ -71,8 +88,24 @@ class CallerLink(asyncio.Protocol):
         """A request without its length to its answer, likewise. Raises LinkLost."""
         if self._is_over:
             raise LinkLost("the broker has closed the connection")
-        if self._transport is None:
+        is_first = self._transport is None
+        if is_first:
+            self._left = list(self._where())
             await self._open()
+        may_go_on = is_first and peek_request_header(frame).api_key in SAME_ANYWHERE
+        while may_go_on and self._left:
+            with suppress(TimeoutError):
+                return await self._asked(frame, min(FIRST_S, within_s))
+            self._drop()
+            await self._open()
+        try:
+            return await self._asked(frame, within_s)
+        except TimeoutError:
+            self.close()
+            raise LinkLost(f"the broker did not answer within {within_s:g} s") from None
+
+    async def _asked(self, frame: bytes, within_s: float) -> bytes:
+        """Raises LinkLost, TimeoutError."""
         assert self._transport is not None
         assert self._answer is None, "requests go one at a time"
         self._answer = asyncio.get_running_loop().create_future()
@@ -80,9 +113,6 @@ class CallerLink(asyncio.Protocol):
         try:
             async with asyncio.timeout(within_s):
                 answer = await self._answer
-        except TimeoutError:
-            self.close()
-            raise LinkLost(f"the broker did not answer within {within_s:g} s") from None
         finally:
             self._answer = None
         if answer[:4] != frame[4:8]:
@@ -108,7 +138,8 @@ class CallerLink(asyncio.Protocol):
     async def _open(self) -> None:
         """Raises LinkLost."""
         why = "no broker is known"
-        for at in self._where():
+        while self._left:
+            self._at = at = self._left.pop(0)
             try:
                 async with asyncio.timeout(CONNECT_S):
                     await asyncio.get_running_loop().create_connection(
@@ -122,6 +153,15 @@ class CallerLink(asyncio.Protocol):
                 raise LinkLost("it was given up")
             return
         raise LinkLost(why)
+
+    def _drop(self) -> None:
+        assert self._transport is not None
+        assert self._at is not None
+        self._slow(self._at)
+        self._dropped += 1
+        self._transport.abort()
+        self._transport = None
+        self._frames = FrameBuffer(MIN_ANSWER_BYTES, MAX_ANSWER_BYTES)
 
     def close(self) -> None:
         self._is_over = True
@@ -141,6 +181,9 @@ class CallerLink(asyncio.Protocol):
             self._answer.set_result(frames[0])
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self._dropped:
+            self._dropped -= 1
+            return
         self._is_over = True
         if self._answer is not None and not self._answer.done():
             why = "the broker has closed the connection" if error is None else error_text(error)

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import random
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,8 @@ HELD_S = 10.0
 """A take-over is over by then, with the usual lead time; clients wait longer."""
 MOST_TRIED = 5
 """Of the brokers that are known, and of the given addresses, for one client."""
+SLOW_S = 30.0
+"""For so long other brokers come before one that has kept a client waiting."""
 MOST_HELD = 200
 """More than that get their answer, NOT_CONTROLLER, at once."""
 
@@ -118,6 +121,8 @@ class Front:
         self._named_by: Loaded | None = None
         self._names: frozenset[str] = frozenset()
         """Of that certificate."""
+        self._slow_until: dict[Address, float] = {}
+        """Brokers that others come before."""
         self._opening = asyncio.Lock()
         self.server = Server(handler, [settings.listener], limits, quotas, stats, partial(FrontConnection, self))
 
@@ -144,10 +149,16 @@ class Front:
             node = named_broker(tls_name, self.address.host)
         if node is not None:
             return [self._brokers[node]] if node in self._brokers else []
-        known = list(self._brokers.values())
+        known, now = list(self._brokers.values()), time.monotonic()
         random.shuffle(known)
+        known.sort(key=lambda one: self._slow_until.get(one, now) > now)
         given = self._settings.brokers[:MOST_TRIED]  # all may have moved while no client has asked
         return list(dict.fromkeys((*known[:MOST_TRIED], *given)))
+
+    def slow(self, broker: Address) -> None:
+        now = time.monotonic()
+        self._slow_until = {one: until for one, until in self._slow_until.items() if until > now}
+        self._slow_until[broker] = now + SLOW_S
 
     async def learn(self, brokers: Mapping[int, Address]) -> None:
         """As clients of this front's kind reach them. Places of brokers that have gone stay: they come back."""

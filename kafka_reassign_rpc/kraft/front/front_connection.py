@@ -225,6 +225,9 @@ class Place(Protocol):
     def where(self, listener: str, tls_name: str | None) -> Sequence[Address]:
         """The brokers behind this listener for clients that ask for this name in their handshake, the best first."""
 
+    def slow(self, broker: Address) -> None:
+        """It has kept a client waiting."""
+
 
 class FrontConnection(ServerConnection):
     """With all limits of a server's connection. Where the broker closes its side, the client's closes too: it opens
@@ -234,7 +237,9 @@ class FrontConnection(ServerConnection):
     def __init__(self, front: Place, shared: OpenConnections, listener: Listener) -> None:
         super().__init__(shared, listener)
         self._tls_name: str | None = None
-        self._link = CallerLink(lambda: front.where(listener.name, self._tls_name), front.tls, self._link_lost)
+        self._link = CallerLink(
+            lambda: front.where(listener.name, self._tls_name), front.tls, self._link_lost, front.slow
+        )
         self._login: RelayedLogin | None = None
         throttle = RequestThrottle(shared.request_quotas)
         self._relayed = RelayedRequests(
