@@ -195,6 +195,7 @@ class EmbeddedZooKeeper:
     port            0: the system chooses a free one at the first start; it stays the same for this object
     session_ms      shortest and longest session timeout of clients
     settings        more lines of zoo.cfg, by name
+    jars            the class path of another release of ZooKeeper; "": pyspark's jars
     server_id, members    for an ensemble: the `server.N` lines, and which of them is this server's
 
     Start it from a thread that lives as long as the server should: the child is bound to that thread, but not to an
@@ -212,6 +213,7 @@ class EmbeddedZooKeeper:
         tick_ms: int = 500,
         session_ms: tuple[int, int] = (1_000, 120_000),
         settings: Mapping[str, str] | None = None,
+        jars: str = "",
         server_id: int | None = None,
         members: Mapping[int, str] | None = None,
     ) -> None:
@@ -223,6 +225,7 @@ class EmbeddedZooKeeper:
         self.tick_ms = tick_ms
         self.session_ms = session_ms
         self.settings = dict(settings or {})
+        self.jars = jars
         self.server_id = server_id
         self.members = dict(members or {})
         self._port_is_ours_to_choose = port == 0
@@ -286,7 +289,7 @@ class EmbeddedZooKeeper:
         """Starts the process without waiting: a member of an ensemble cannot serve alone."""
         if self.running:
             return
-        java, jars = await asyncio.to_thread(lambda: (find_java(), class_path()))
+        java, jars = await asyncio.to_thread(lambda: (find_java(), self.jars or class_path()))
         self._take_lock()
         if self.port == 0:
             with free_ports(self.host, 1) as (self.port,):

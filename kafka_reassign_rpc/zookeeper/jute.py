@@ -11,7 +11,7 @@ from struct import Struct, pack
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Check, Create, Delete, Op, Result, SetData, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import TransactionFailed, ZkError, from_code
 
-DELETE, GET_DATA, SET_DATA, GET_CHILDREN = 2, 4, 5, 8
+CREATE, DELETE, GET_DATA, SET_DATA, GET_CHILDREN = 1, 2, 4, 5, 8
 CHECK, MULTI, CREATE2, MULTI_READ, SET_WATCHES = 13, 14, 15, 22, 101
 ERROR = -1
 NO_NODE = -101
@@ -20,6 +20,7 @@ HEADER = 16
 """Bytes of an answer before its body: xid, zxid, error code."""
 
 _INT = Struct(">i")
+_ZXID = Struct(">q")
 _STAT = Struct(">qqqqiiiqiiq")
 _REQUEST = Struct(">ii")
 _OP = Struct(">ibi")
@@ -107,17 +108,27 @@ def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acls: Iterable[b
 
 
 def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Result]:
-    """Raises TransactionFailed; struct.error or ValueError if the answer is malformed."""
+    """Raises TransactionFailed; struct.error or ValueError if the answer is malformed.
+
+    ZooKeeper before 3.7 answers to a create with the path alone. Then its zxid and time are those of a write that comes
+    before it in the transaction; without one the time is 0.
+    """
     results: list[Result] = []
     add = results.append
+    zxid, time_ms = _ZXID.unpack_from(answer, 4)[0], 0
     at, cut = HEADER, len(chroot)
     header, stat, make = _OP.unpack_from, _STAT.unpack_from, tuple.__new__
     for op in ops:
         kind, done, _ = header(answer, at)
         at += 9
         if kind == SET_DATA:
-            add(make(Stat, stat(answer, at)))
+            written = make(Stat, stat(answer, at))
+            add(written)
+            zxid, time_ms = written.mzxid, written.mtime
             at += 68
+        elif kind == CREATE and isinstance(op, Create):
+            path, at = decode_buffer(answer, at)
+            add((path.decode()[cut:], new_stat(zxid, time_ms, op.data)))
         elif kind == CREATE2:
             size = _INT.unpack_from(answer, at)[0]
             at += 4 + size
@@ -130,6 +141,11 @@ def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Res
         else:
             raise ValueError(f"an answer to {op!r} of type {kind}")
     return results
+
+
+def new_stat(zxid: int, time_ms: int, data: bytes) -> Stat:
+    """Of a znode that is new."""
+    return Stat(zxid, zxid, time_ms, time_ms, 0, 0, 0, 0, len(data), 0, zxid)
 
 
 def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:

@@ -15,12 +15,13 @@ All that is needed is that ZooKeeper compares versions. See docs/decisions/0008.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
+from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, new_stat, size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, Result, SetData, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import AGAIN_S, Receipt, ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
@@ -160,9 +161,6 @@ async def transact_many(
         session = zk.session_id if session is None else session
         if session is None:
             raise NotSent("no ZooKeeper session")
-        if zk.receipts.parent_of != session:
-            await zk.reading(lambda: zk.ensure_path(znode_paths.RECEIPTS), session)
-            zk.receipts.parent_of = session
     while todo:
         assert session is not None
         await zk.connected_again(session)
@@ -181,9 +179,7 @@ async def _send(
     def submit(ops: Sequence[Op], session: int | None) -> asyncio.Future[list[Result]]:
         """The transaction of `IN_FLIGHT` places before, which has used the same receipt, has been carried out."""
         place = len(sent)
-        if place < IN_FLIGHT:
-            receipts.append(_take(zk, session))
-        else:
+        if place >= IN_FLIGHT:
             receipts[place % IN_FLIGHT].written()
         one = _Sent(receipts[place % IN_FLIGHT], b"%d" % next(zk.receipts.numbers))
         sent.append(one)
@@ -193,6 +189,8 @@ async def _send(
         return answer
 
     try:
+        for _ in indexes[:IN_FLIGHT]:
+            receipts.append(await _take(zk, session))  # noqa: PERF401 (those taken before an error are free again)
         results = await pipeline(submit, todo.values(), session, fence, IN_FLIGHT)
     except BatchesFailed as failure:
         await _take_account(zk, failure, indexes, sent, todo, done)
@@ -205,13 +203,26 @@ async def _send(
         zk.receipts.free += [receipt for receipt in receipts if receipt.is_known]
 
 
-def _take(zk: ZooKeeper, session: int | None) -> Receipt:
+async def _take(zk: ZooKeeper, session: int) -> Receipt:
+    """It is there before the first transaction that uses it: so each has the zxid and the time of a write, which a
+    ZooKeeper before 3.7 does not tell of what a transaction creates.
+    """
     while zk.receipts.free:
         receipt = zk.receipts.free.pop()
         if receipt.session == session:
             return receipt
-    assert session is not None
-    return Receipt(session, znode_paths.receipt(session, next(zk.receipts.numbers)))
+    receipt = Receipt(session, znode_paths.receipt(session, next(zk.receipts.numbers)))
+
+    async def make() -> None:
+        with suppress(NodeExists):  # no other session makes one of this name: only the answer was lost
+            try:
+                await zk.create(receipt.path, ephemeral=True, session=session)
+            except NoNode:
+                await zk.ensure_path(znode_paths.RECEIPTS)
+                await zk.create(receipt.path, ephemeral=True, session=session)
+
+    await zk.reading(make, session)
+    return receipt
 
 
 async def _take_account(
@@ -230,7 +241,7 @@ async def _take_account(
         if place in failure.done:
             one.receipt.written()
         elif place in failure.refused:
-            one.receipt.is_known = not _is_about_receipt(zk, failure.refused[place])
+            one.receipt.is_known = not _is_about_receipt(failure.refused[place])
     refused = {indexes[place]: _without_receipt(error) for place, error in failure.refused.items()}
     lost: list[int] = []
     for place in failure.unknown:
@@ -249,12 +260,9 @@ async def _take_account(
         raise BatchesFailed(done, refused, [], unsent, first)
 
 
-def _is_about_receipt(zk: ZooKeeper, error: ZkError) -> bool:
+def _is_about_receipt(error: ZkError) -> bool:
     """Somebody else has written or deleted it."""
-    if not isinstance(error, TransactionFailed) or error.index > 0:
-        return False
-    zk.receipts.parent_of = None
-    return True
+    return isinstance(error, TransactionFailed) and error.index == 0
 
 
 async def _outcome(zk: ZooKeeper, sent: _Sent) -> Stat | None:
@@ -265,14 +273,11 @@ async def _outcome(zk: ZooKeeper, sent: _Sent) -> Stat | None:
     while True:
         await zk.connected_again(session)
         try:
-            if receipt.version is None:
-                await zk.create(receipt.path, void, ephemeral=True, session=session)
-            else:
-                await zk.set(receipt.path, void, receipt.version, session=session)
+            await zk.set(receipt.path, void, receipt.version, session=session)
         except (NotSent, Unknown):
             await asyncio.sleep(AGAIN_S)
             continue
-        except (NodeExists, BadVersion):
+        except BadVersion:
             found = await zk.reading(lambda: zk.multi_get([receipt.path]), session)
         except NoNode:
             found = [None]
@@ -302,11 +307,11 @@ async def _results(zk: ZooKeeper, ops: Sequence[Op], receipt: Stat, session: int
     for op in ops:
         match op:
             case Create():
-                results.append((op.path, _new(receipt, op.data)))
+                results.append((op.path, new_stat(receipt.mzxid, receipt.mtime, op.data)))
             case SetData():
                 stat = known.get(op.path)
                 if stat is None or stat.czxid > receipt.mzxid:
-                    stat = _new(receipt, op.data)
+                    stat = new_stat(receipt.mzxid, receipt.mtime, op.data)
                 version = stat.version if op.version < 0 else op.version + 1
                 results.append(
                     stat._replace(mzxid=receipt.mzxid, mtime=receipt.mtime, version=version, data_length=len(op.data))
@@ -346,11 +351,6 @@ async def transact_anew(zk: ZooKeeper, make: Callable[[], Awaitable[Sequence[Op]
                     await zk.reading(partial(zk.ensure_path, op.path.rpartition("/")[0]))
         else:
             return
-
-
-def _new(receipt: Stat, data: bytes) -> Stat:
-    zxid, at = receipt.mzxid, receipt.mtime
-    return Stat(zxid, zxid, at, at, 0, 0, 0, 0, len(data), 0, zxid)
 
 
 def _without_receipt(error: ZkError) -> ZkError:

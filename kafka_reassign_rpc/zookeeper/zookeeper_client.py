@@ -9,10 +9,10 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from kafka_reassign_rpc.support.host_port import parse_connect_string
 from kafka_reassign_rpc.support.turns import Pace
@@ -28,12 +28,12 @@ from kafka_reassign_rpc.zookeeper.operations import (
     Stat,
     WatchKind,
 )
-from kafka_reassign_rpc.zookeeper.tcp_connection import Parse
+from kafka_reassign_rpc.zookeeper.tcp_connection import Parse, ZooKeeperConnection
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
-    Answered,
     NodeExists,
     NoNode,
     NotSent,
+    Unimplemented,
     Unknown,
 )
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
@@ -57,32 +57,29 @@ log = logging.getLogger(__name__)
 
 
 class Receipt:
-    """Transactions use it one after the other (`transactions`). `version` is None while the znode does not exist."""
+    """A znode of this session that exists. Transactions use it one after the other (`transactions`)."""
 
     def __init__(self, session: int, path: str) -> None:
         self.session = session
         self.path = path
-        self.version: int | None = None
+        self.version = 0
         self.is_known = True
         """Whether the version is right: not while a transaction is under way."""
 
     def write(self, data: bytes) -> Op:
-        if self.version is None:
-            return Create(self.path, data, ephemeral=True)
         return SetData(self.path, data, self.version)
 
     def written(self) -> None:
-        self.version = 0 if self.version is None else self.version + 1
+        self.version += 1
         self.is_known = True
 
 
 class Receipts:
-    """The free receipts of a client; `parent_of`: the session that has seen their parent."""
+    """The free receipts of a client."""
 
     def __init__(self) -> None:
         self.free: list[Receipt] = []
         self.numbers = count()
-        self.parent_of: int | None = None
 
 
 class ZooKeeper:
@@ -99,6 +96,8 @@ class ZooKeeper:
         hosts, self.chroot = parse_connect_string(connect)
         self._acl_of = access.acl_of
         self._watchers: list[Callable[[WatchKind, str], None]] = []
+        self._reads_many = True
+        """Until a server of before 3.6 was met: it has no request for many znodes."""
         self.receipts = Receipts()
         self._session = ZooKeeperSession(hosts, session_timeout_ms / 1000, access=access, watch=self._watch_fired)
         self.lease_left = self._session.lease_left
@@ -204,11 +203,7 @@ class ZooKeeper:
     async def get(self, path: str, watch: bool = False) -> tuple[bytes, Stat]:
         """Raises NoNode. Sets the watch only if the znode exists."""
 
-        def parse(answer: bytes) -> tuple[bytes, Stat]:
-            data, end = jute.decode_buffer(answer, jute.HEADER)
-            return data, jute.decode_stat(answer, end)
-
-        return await self._call(_GET_DATA, path, _flag(watch), parse)
+        return await self._call(_GET_DATA, path, _flag(watch), _data)
 
     async def get_or_null(self, path: str) -> tuple[bytes | None, Stat]:
         """Distinguishes empty data from none, as Kafka does. Raises NoNode."""
@@ -246,10 +241,8 @@ class ZooKeeper:
             answer = await self._call(_CHILDREN, path, _flag(watch), bytes)
             if len(answer) > DECODED_AT_ONCE_BYTES:
                 return (await asyncio.to_thread(jute.decode_strings, answer, jute.HEADER))[0]
-            return jute.decode_strings(answer, jute.HEADER)[0]
-        return await self._call(
-            _CHILDREN, path, _flag(watch), lambda answer: jute.decode_strings(answer, jute.HEADER)[0]
-        )
+            return _names(answer)
+        return await self._call(_CHILDREN, path, _flag(watch), _names)
 
     async def acl(self, path: str) -> list[AclEntry]:
         """Raises NoNode, and NoAuth if not even that may be read."""
@@ -259,13 +252,20 @@ class ZooKeeper:
         """(scheme, id) of this connection's identities, such as ("sasl", "kafka"); nothing before ZooKeeper 3.7."""
         xid = self._session.next_xid()
         packet = struct.pack(">ii", xid, _WHO_AM_I)
+        connection = self._session.connection()
         try:
-            found = await self._session.connection().submit(
-                xid, packet, lambda answer: jute.decode_pairs(answer, jute.HEADER)
-            )
-        except Answered:
+            found = await connection.submit(xid, packet, lambda answer: jute.decode_pairs(answer, jute.HEADER))
+        except Unimplemented:
+            await self._after_unimplemented(connection)
             return frozenset()
         return frozenset(found)
+
+    async def _after_unimplemented(self, connection: ZooKeeperConnection) -> None:
+        """Raises SessionOver."""
+        session = self.session_id
+        connection.drop("this ZooKeeper is too old for a request, and closes it")
+        if session is not None:
+            await self.connected_again(session)
 
     async def create(
         self,
@@ -325,7 +325,7 @@ class ZooKeeper:
     # Many znodes
 
     async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """None if a znode does not exist. It is fast (ZooKeeper 3.6 and later), but no snapshot."""
+        """None if a znode does not exist. It is fast from ZooKeeper 3.6 on, but no snapshot."""
         return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
@@ -335,9 +335,19 @@ class ZooKeeper:
     async def _multi_read(
         self, opcode: int, paths: Sequence[str], decode: Callable[[bytes, Sequence[str]], list[T]]
     ) -> list[T]:
+        connection, at_once = self._session.connection(), self._reads_many
         found: list[T] = []
-        async for part in self._reads(opcode, paths, decode):
-            found += part
+        try:
+            async for part in self._reads(opcode, paths, decode):
+                found += part
+        except (Unimplemented, Unknown) as error:
+            if isinstance(error, Unimplemented) and self._reads_many:
+                self._reads_many = False
+                log.info("this ZooKeeper is older than 3.6: znodes are read one by one")
+            if self._reads_many == at_once:  # it is lost for another reason
+                raise
+            await self._after_unimplemented(connection)
+            return await self._multi_read(opcode, paths, decode)
         return found
 
     async def _reads(
@@ -346,10 +356,12 @@ class ZooKeeper:
         flying: deque[asyncio.Future[list[T]]] = deque()
         try:
             for part in _slices(paths, READS_PER_PACKET):
-                connection = self._session.connection()
-                xid = self._session.next_xid()
-                packet = jute.encode_multi_read(xid, opcode, part, self.chroot)
-                flying.append(connection.submit(xid, packet, _decoder(decode, part)))
+                if self._reads_many:
+                    xid = self._session.next_xid()
+                    packet = jute.encode_multi_read(xid, opcode, part, self.chroot)
+                    flying.append(self._session.connection().submit(xid, packet, _decoder(decode, part)))
+                else:
+                    flying.append(asyncio.create_task(self._one_by_one(opcode, part)))
                 if len(flying) == READS_IN_FLIGHT:
                     yield await flying.popleft()
             while flying:
@@ -357,6 +369,15 @@ class ZooKeeper:
         finally:
             for future in flying:
                 future.cancel()
+
+    async def _one_by_one(self, opcode: int, paths: Sequence[str]) -> list[Any]:
+        async def read(path: str) -> Any:
+            try:
+                return await self._call(opcode, path, _flag(False), _ONE_BY_ONE[opcode])
+            except NoNode:
+                return None
+
+        return await asyncio.gather(*map(read, paths))
 
     async def place_watches(self, paths: Sequence[str], since_zxid: int) -> None:
         """On the data of znodes. A one-shot watch fires at once if its znode has changed after `since_zxid`: with the
@@ -424,6 +445,18 @@ def _flag(watch: bool) -> bytes:
 
 def _stat(answer: bytes) -> Stat:
     return jute.decode_stat(answer, jute.HEADER)
+
+
+def _data(answer: bytes) -> tuple[bytes, Stat]:
+    data, end = jute.decode_buffer(answer, jute.HEADER)
+    return data, jute.decode_stat(answer, end)
+
+
+def _names(answer: bytes) -> list[str]:
+    return jute.decode_strings(answer, jute.HEADER)[0]
+
+
+_ONE_BY_ONE: Mapping[int, Callable[[bytes], Any]] = {jute.GET_DATA: _data, jute.GET_CHILDREN: _names}
 
 
 def _nothing(_: bytes) -> None:

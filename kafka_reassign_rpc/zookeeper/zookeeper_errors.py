@@ -76,10 +76,25 @@ class InvalidAcl(Answered, code=-114, meaning="the ACL is not valid (or this ses
 class AuthFailed(Answered, code=-115, meaning="authentication failed"): ...
 
 
+class Unimplemented(Answered, code=-6, meaning="this ZooKeeper is too old for the request"):
+    """The server closes the connection behind it."""
+
+
 class BadArguments(Answered, code=-8, meaning="the path or another argument is not valid"): ...
 
 
-_ALL = (NoNode, NoAuth, BadVersion, NoChildrenForEphemerals, NodeExists, NotEmpty, InvalidAcl, AuthFailed, BadArguments)
+_ALL = (
+    NoNode,
+    NoAuth,
+    BadVersion,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NotEmpty,
+    InvalidAcl,
+    AuthFailed,
+    BadArguments,
+    Unimplemented,
+)
 BY_CODE: Mapping[int, type[Answered]] = {kind.code: kind for kind in _ALL}
 
 

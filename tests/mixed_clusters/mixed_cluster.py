@@ -22,7 +22,7 @@ from tests.controller.bare_controller import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -256,20 +256,23 @@ async def behind_our_server(
     overrides: Mapping[str, str] | None = None,
     per_broker: Mapping[int, Mapping[str, str]] | None = None,
     versions: Mapping[int, str] | None = None,
+    zookeeper_of: str = "",
     links: Collection[int] = (),
     options: Sequence[str] = (),
 ) -> AsyncIterator[MixedCluster]:
     """Stock brokers whose controller is our server `a`, after a failover from one of them.
 
     versions    of those brokers that are not of 3.9.1
+    zookeeper_of    the release of Kafka whose ZooKeeper it is; "": a present one
     links       the brokers whose connections to ZooKeeper can be cut
     options     of our server
     """
     versions = versions or {}
-    for version in (BROKER_VERSION, *versions.values()):
+    for version in {BROKER_VERSION, *versions.values(), zookeeper_of or BROKER_VERSION}:
         require(version)
+    jars = classpath(zookeeper_of) if zookeeper_of else ""
     async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper", jars=jars))
         if chroot:
             async with ZooKeeper(zookeeper.address) as outside:
                 await outside.ensure_path(chroot)

@@ -2,6 +2,7 @@
 
 They begin with the inter-broker protocol 2.6: leaders write ISRs to ZooKeeper, and brokers know no topic ids.
 At the end they speak that of 3.9: leaders send AlterPartition, and brokers know topics by their ids.
+Their ZooKeeper is of 3.5, which came with the first of them, and stays.
 """
 
 from functools import partial
@@ -35,7 +36,9 @@ async def test_sv_10_brokers_are_upgraded_one_after_the_other_under_load_and_whi
     tmp_path: Path,
 ) -> None:
     versions = dict.fromkeys(BROKERS, OLD_VERSION)
-    async with behind_our_server(tmp_path, overrides=OLD_PROTOCOL, versions=versions) as mixed:
+    async with behind_our_server(
+        tmp_path, overrides=OLD_PROTOCOL, versions=versions, zookeeper_of=OLD_VERSION
+    ) as mixed:
         await mixed.create("rolled", {index: replicas for (_, index), replicas in HOME.items()})
         async with mixed.load("rolled", len(HOME)) as load:
             oldest, topic_id = await _of_a_broker(mixed, 1), await _topic_id(mixed)
@@ -62,6 +65,7 @@ async def test_sv_10_brokers_are_upgraded_one_after_the_other_under_load_and_whi
         for broker in BROKERS:
             await eventually(partial(_shows, mixed, broker, topic_id), within=60)
         assert await mixed.zk.children(znode_paths.ISR_CHANGES) == []
+        assert mixed.cluster.servers[mixed.server].log.count("ZooKeeper connection lost") <= 1
         assert not await mixed.stock_controls()
 
 
