@@ -14,6 +14,7 @@ from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.listener import tls_context
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
+from kafka_reassign_rpc.support.host_port import Address, host_port
 from kafka_reassign_rpc.support.quiet_arguments import UsageError
 
 PROCESS = "files, logs and metrics"
@@ -23,7 +24,7 @@ USERS_FILE = "metrics.users.file"
 HOST_NAMES = "metrics.host.names"
 LISTENER = "METRICS"
 """The name of the listener of these pages: its settings of TLS begin with `listener.name.metrics.`"""
-EVERY_ADDRESS = ("0.0.0.0", "::", "[::]", "")  # noqa: S104 (what listens on all addresses is recognised)
+EVERY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 (what listens on all addresses is recognised)
 
 HTTP_SETTINGS = in_group(
     PROCESS,
@@ -112,6 +113,6 @@ def page_address(metrics_address: str, values: Mapping[str, Any]) -> str | None:
     """A browser on this machine finds the status page there; None: there is none."""
     if values[STATUS_PAGE] == "off":
         return None
-    host, _, port = metrics_address.rpartition(":")
-    host = "localhost" if host in EVERY_ADDRESS else host
-    return f"{'http' if values[PROTOCOL] == 'PLAINTEXT' else 'https'}://{host}:{port}/"
+    host, port = host_port(metrics_address)
+    at = Address("localhost" if host in EVERY_ADDRESS else host, port)
+    return f"{'http' if values[PROTOCOL] == 'PLAINTEXT' else 'https'}://{at}/"

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -114,7 +115,7 @@ class Fleet:
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
+        return ",".join(str(Address(*at)) for at in self.addresses.values())
 
     async def ready(self) -> None:
         waiting = asyncio.create_task(self._brokers_ready())

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.preflight.findings import Cures, Finding, every, filled,
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.security.secret_files import SecretFile, readable
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -125,7 +126,7 @@ def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str =
     """Commands reach the brokers where the check has reached them."""
     heard = [one.endpoint for one in answers if not one.problem]
     is_open = all(one.security_protocol == "PLAINTEXT" for one in heard)
-    addresses = ",".join(f"{one.host}:{one.port}" for one in heard[:NAMED])
+    addresses = ",".join(str(Address(one.host, one.port)) for one in heard[:NAMED])
     return Cures(
         config.zookeeper_connect,
         Connection(addresses, None if is_open else "client.properties") if heard else None,

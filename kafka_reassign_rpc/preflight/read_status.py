@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.status.views import ControllerView, PartitionHealth
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
 from kafka_reassign_rpc.preflight.under_kraft_findings import ASK, NOT_KNOWN
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import finished, run_through
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -171,9 +172,9 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     owner = now.owner
     if owner is None:
         return None
-    places = tuple(f"{one.host}:{one.port}" for one in owner.endpoints)
+    places = tuple(str(Address(one.host, one.port)) for one in owner.endpoints)
     kind = KRAFT if owner.kraft_epoch is not None else SERVER if places else UNKNOWN_KIND
     if owner.id in cluster.brokers:
         kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
-        places = (f"{endpoint.host}:{endpoint.port}",)
+        places = (str(Address(endpoint.host, endpoint.port)),)
     return ControllerStatus(owner.id, kind, places, now.epoch, now.since_ms)

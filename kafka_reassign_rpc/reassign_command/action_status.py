@@ -48,6 +48,7 @@ from kafka_reassign_rpc.reassign_command.status_text import (
     lines,
 )
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import finished, run_through
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -81,7 +82,7 @@ def read(
     """`as_json`: with every move. Raises KafkaError."""
     seen, events, history = _read_document(client, sleep, as_json=as_json), None, None
     controller = seen.status.controller.id
-    at = next((f"{node.host}:{node.port}" for node in client.describe_cluster() if node.id == controller), None)
+    at = next((str(Address(node.host, node.port)) for node in client.describe_cluster() if node.id == controller), None)
     seen = seen._replace(at=at)
     try:
         healing, history = client.healing_status(), client.history() or None

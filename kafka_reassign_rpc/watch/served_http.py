@@ -23,6 +23,7 @@ from kafka_reassign_rpc.status_page.keepers import FigureKeeper
 from kafka_reassign_rpc.status_page.page import list_page
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.cluster_name import CLUSTER, of_cluster
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import end
@@ -123,7 +124,7 @@ class ServedWatch:
 
     @property
     def address(self) -> str:
-        return "{}:{}".format(*self._server.address)
+        return str(Address(*self._server.address))
 
     async def __aenter__(self) -> "ServedWatch":
         await self._server.start()

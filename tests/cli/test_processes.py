@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -392,3 +393,31 @@ async def test_sv_1_simulated_brokers_run_no_file_of_the_current_folder(
         async with fleet_process(["--no-such-flag"]):
             pass
     assert not (tmp_path / "was_run").exists()
+
+
+def own_address() -> str:
+    """That of IPv6, where this host has it."""
+    try:
+        with socket.socket(socket.AF_INET6) as here:
+            here.bind(("::1", 0))
+    except OSError:
+        return "127.0.0.1"
+    return "[::1]"
+
+
+async def test_sv_1_addresses_of_ipv6_can_be_used_as_they_are_printed(
+    commands: Processes, zk_connect: str, tmp_path: Path
+) -> None:
+    host = own_address()
+    local = ("--listeners", f"PLAINTEXT://{host}:0", "--metrics-listener", f"{host}:0", "--status-page", "full")
+    server = await commands.start(
+        "server", "serve", "--zookeeper-connect", zk_connect, *local, "--data-dir", str(tmp_path)
+    )
+
+    page = server.ready_value("page")
+
+    assert page == f"http://{server.ready_value('metrics')}/"
+    assert [server.ready_value(name).rpartition(":")[0] for name in ("bootstrap", "metrics")] == [host] * 2
+    assert b"<!doctype html>" in await asyncio.to_thread(lambda: urlopen(page, timeout=60).read())
+    shown = await output_of(CLI, ("status", "--zookeeper-connect", zk_connect))
+    assert f"at {server.ready_value('bootstrap')}" in shown.out

@@ -35,6 +35,7 @@ from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsUnknown, LogPage
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper, StatusKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import Background, end
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -287,7 +288,7 @@ class ServedHttp:
 
     @property
     def address(self) -> str | None:
-        return None if self._server is None else "{}:{}".format(*self._server.address)
+        return None if self._server is None else str(Address(*self._server.address))
 
     def page_address(self, clients: str) -> str | None:
         """For other servers. `clients`: the host at which clients reach this one."""
@@ -304,7 +305,7 @@ class ServedHttp:
         host, port = self._config.metrics_listener
         security = self._config.metrics_security
         server = HttpServer(host, port, self._pages, security, for_any_host=("/health", "/ready"))  # one word
-        with listening("metrics.listener", f"{host}:{port}"):
+        with listening("metrics.listener", str(Address(host, port))):
             await server.start()
         self._server = server
 

@@ -33,6 +33,7 @@ from kafka_reassign_rpc.core.reassignment.move_sums import FigureHistory
 from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.server.server_limits import ServerStats
 from kafka_reassign_rpc.status_page.keepers import FigureKeeper
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.tasks import Background, HasParts, Part, Parts, nothing
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
@@ -204,7 +205,7 @@ class ControllerProcess(HasParts):
     @property
     def bootstrap(self) -> str:
         first = self._listeners.endpoints()[0]
-        return f"{first.host}:{first.port}"
+        return str(Address(first.host, first.port))
 
     def live_brokers(self) -> list[int]:
         return sorted(self._state.brokers)
