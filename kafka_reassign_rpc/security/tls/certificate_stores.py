@@ -21,6 +21,7 @@ import binascii
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cryptography import x509
@@ -233,7 +234,10 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
 
 
 def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
-    """The trusted certificates of a store, in DER; own ones of its keys count too. Raises BadKeystore."""
+    """The trusted certificates of a store, in DER; own ones of its keys count too, and not those above these: a store
+    that is keystore and truststore at once does not make each certificate of its authority a trusted one. Raises
+    BadKeystore.
+    """
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -243,8 +247,11 @@ def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
         found = store.trusted + tuple(key.certificates[0] for key in store.keys if key.certificates)
     else:
         contents = _pkcs12(data, store_password)
-        own = [] if contents.cert is None else [contents.cert]
-        found = tuple(_der(one.certificate) for one in (*own, *contents.additional_certs))
+        others = [one.certificate for one in contents.additional_certs]
+        own = [] if contents.cert is None else _chain(contents.cert.certificate, others)
+        for above in own[1:]:
+            others.remove(above)  # keytool writes it a second time where it is trusted, too
+        found = tuple(map(_der, (*own[:1], *others)))
     if not found:
         raise BadKeystore("it has no certificates")
     return found
@@ -328,13 +335,17 @@ def _checked(key: PrivateKeyTypes, chain: tuple[bytes, ...]) -> KeyAndChain:
     own, *others = (_parsed(one) for one in chain)
     if own.public_key() != key.public_key():
         raise BadKeystore("its key does not belong to its first certificate")
+    return KeyAndChain(key, tuple(map(_der, _chain(own, others))))
+
+
+def _chain(own: x509.Certificate, others: Sequence[x509.Certificate]) -> list[x509.Certificate]:
     ordered = [own]
     while ordered[-1].issuer != ordered[-1].subject:
         above = next((one for one in others if one.subject == ordered[-1].issuer and one not in ordered), None)
         if above is None:
             break
         ordered.append(above)
-    return KeyAndChain(key, tuple(map(_der, ordered)))
+    return ordered
 
 
 def _parsed(certificate: bytes) -> x509.Certificate:

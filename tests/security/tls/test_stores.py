@@ -107,6 +107,21 @@ def test_sv_5_the_chain_is_sent_in_its_order_with_nothing_else(ca: Authority) ->
     assert [subject_name(one) for one in chain] == ["CN=broker", "CN=below", "CN=between"]
 
 
+def test_sv_5_a_keystore_that_is_truststore_too_trusts_its_own_certificate_and_none_above_it(
+    tmp_path: Path, ca: Authority
+) -> None:
+    """So says Java: otherwise each certificate of that authority would let a client in. keytool writes a certificate
+    that is above a key's and trusted as well twice.
+    """
+    own = Authority("CN=below", Authority("CN=between", ca)).issue("CN=broker")
+    for trusted, names in (((), ["CN=broker"]), (own.chain[1:2], ["CN=broker", "CN=below"])):
+        path = tmp_path / "both.p12"
+        own._replace(chain=(*own.chain, *trusted)).pkcs12_keystore(path)
+        assert [subject_name(one) for one in read_trusted(path.read_bytes(), PASSWORD)] == names
+        chain = read_key(path.read_bytes(), PASSWORD, None).chain
+        assert [subject_name(one) for one in chain] == ["CN=broker", "CN=below", "CN=between"]
+
+
 BAD_KEYSTORES: dict[str, tuple[bytes, dict[str, str], str]] = {
     "empty": (b"", {"ssl.keystore.password": "x"}, "it is empty"),
     "blank PEM": (b"\n\n", {"ssl.keystore.type": "PEM"}, "it is empty"),
