@@ -392,6 +392,7 @@ class SimulatedBroker:
     def static_configs(self) -> Mapping[str, str]:
         """What a stock broker with this configuration would show."""
         found = {
+            "inter.broker.listener.name": "",  # it finds its controller by any listener
             **self._config.configs,
             "broker.id": str(self.node_id),
             "listeners": f"{LISTENER}://{self._endpoint.host}:{self._endpoint.port}",

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.host_port import Address
-from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE, LISTENER, PROTOCOL
+from kafka_reassign_rpc.transport.broker_links import listener_of_controller
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 """What a controller sends to brokers."""
@@ -187,10 +187,7 @@ def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
 
 
 def name_for_controller(configs: Configs) -> str:
-    for name in (CONTROL_PLANE, LISTENER, PROTOCOL):
-        if configs.get(name):
-            return configs[name].upper()  # ListenerName.normalised
-    return "PLAINTEXT"
+    return listener_of_controller(configs) or "PLAINTEXT"
 
 
 def _is_only_here(host: str) -> bool:

@@ -161,6 +161,17 @@ MECHANISM = "sasl.mechanism.inter.broker.protocol"
 _STORES = tuple(f"ssl.{store}" for store in ("truststore.location", "truststore.certificates", "keystore.location"))
 
 
+def listener_of_controller(configs: Mapping[str, str | None]) -> str | None:
+    """The name of the listener by which a broker with these configs looks for its controller; None: it does not say, or
+    comes by any (MetadataCacheControllerNodeProvider).
+    """
+    for name in (CONTROL_PLANE, LISTENER, PROTOCOL):
+        value = configs.get(name)
+        if value is not None:
+            return value.upper() or None  # ListenerName.normalised
+    return None
+
+
 def broker_links(values: Mapping[str, str]) -> BrokerLinks:
     """Reads keystores, so call it off the event loop. Raises BadSetting."""
     properties = Properties(values, ("",))

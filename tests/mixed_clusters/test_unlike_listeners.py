@@ -278,3 +278,20 @@ async def test_sv_4_the_election_tool_lets_first_replicas_lead_again_whose_order
         assert (output.code, "Error" in output.out + output.err) == (0, False), output
         for name, replicas in (await unlike.mixed.cluster.replicas()).items():
             assert (await unlike.mixed.cluster.state(name))["leader"] == replicas[0], name
+
+
+async def test_sv_4_a_server_without_the_listener_by_which_brokers_look_for_it_leaves_the_controllership_to_them(
+    unlike: Unlike,
+) -> None:
+    """The last scenario: from here on a stock broker is the controller."""
+    cluster = unlike.mixed.cluster
+    assert await cluster.servers[unlike.mixed.server].stop() == 0
+    await eventually(unlike.mixed.stock_controls, within=60)
+    epoch = await cluster.epoch()
+
+    of_clients = ("--listeners", anywhere(CLIENT), "--listener-security-protocol-map", PROTOCOLS)
+    lacking = await cluster.server("lacking", *of_clients, broker_id=1002)
+
+    assert await unlike.mixed.stock_controls()
+    assert await cluster.epoch() == epoch
+    assert "standing by: brokers 1, 2, 3 look for a controller on INTERNAL, and this server has CLIENT: " in lacking.log

@@ -22,7 +22,13 @@ from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_answers import ConfigEntry, ConfigsRefused, broker_configs
-from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.broker_links import (
+    CONTROL_PLANE,
+    LISTENER,
+    PROTOCOL,
+    BrokerLinks,
+    listener_of_controller,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +47,7 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics
+    looks_on    the listener by which it looks for its controller; None: any, or it has not said
     tried       the first attempt to ask it is over, successful or not
     refuses      it does not report its settings
     """
@@ -50,6 +57,7 @@ class _Registration:
         self.task = task
         self.settings: Mapping[str, Value] = {}
         self.of_topics: BrokerAnswer | None = None
+        self.looks_on: str | None = None
         self.tried = self.refuses = False
 
 
@@ -101,6 +109,9 @@ class BrokerSurvey:
         """Is set, and replaced, at each evaluation."""
         self.on_authorizer: Callable[[], None] = lambda: None
         """Is called when `lets_all_in` has changed."""
+        self._looks_on: Mapping[int, str | None] = {}
+        self.on_listeners: Callable[[], None] = lambda: None
+        """Is called when brokers look for their controller on others than before."""
 
     @property
     def brokers(self) -> Iterable[int]:
@@ -145,8 +156,17 @@ class BrokerSurvey:
     def had_time_to_say(self) -> bool:
         return self.has_asked_all or (self._has_begun and asyncio.get_running_loop().time() >= self._patience_ends)
 
-    async def authorizer_known(self) -> None:
+    async def first_answer(self) -> None:
+        """Waits until a broker has answered, or all have had the time to."""
         await self._evaluated_until(lambda: self.lets_all_in is not None or self.had_time_to_say)
+
+    def looking_elsewhere(self, offered: Collection[str]) -> Mapping[str, Sequence[int]]:
+        """Brokers that look for their controller on another listener than these, by its name."""
+        found: dict[str, list[int]] = {}
+        for id_, one in sorted(self._registered.items()):
+            if one.looks_on is not None and one.looks_on not in offered:
+                found.setdefault(one.looks_on, []).append(id_)
+        return found
 
     async def all_answered(self) -> None:
         """Waits until each has answered or refused to, at most `PATIENCE_S` after the last one has come. A broker
@@ -249,6 +269,9 @@ class BrokerSurvey:
         let_in, self.lets_all_in = self.lets_all_in, broker_settings.lets_all_in(self._last_settings())
         if self.lets_all_in != let_in:
             self.on_authorizer()
+        looked_on, self._looks_on = self._looks_on, {id_: one.looks_on for id_, one in self._registered.items()}
+        if self._looks_on != looked_on:
+            self.on_listeners()
         if self.settings != before:
             log.info(
                 "this server follows the brokers' settings: %s",
@@ -279,6 +302,7 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
+                one.looks_on = listener_of_controller({entry.name: entry.value for entry in entries})
                 self._last[broker.id] = _Answer(one.settings, one.of_topics)
             finally:
                 client.close()
@@ -336,7 +360,7 @@ class BrokerSurvey:
         self.revision += 1
 
 
-_ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *config_layers.ASKED)))
+_ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *config_layers.ASKED, CONTROL_PLANE, LISTENER, PROTOCOL)))
 
 
 def _settings(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
@@ -398,4 +422,4 @@ class BrokersDoor:
         return f"No broker has said that it has no authorizer ({self._survey.silent}): try again, {_CURE}"
 
     async def known(self) -> None:
-        await self._survey.authorizer_known()
+        await self._survey.first_answer()

@@ -16,7 +16,7 @@ A server without an authorizer does not control brokers that have one: it would 
 soon as a broker says so it ends its term (`BrokersDoor`), unless `broker.authorizer` is `ignore`.
 
 A server whose certificate brokers would not accept at its listener does not become the controller, and gives
-the controllership back (`own_tls`).
+the controllership back (`own_tls`). Neither does one without the listener on which brokers look for their controller.
 
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
 begins goes on until the KRaft controller takes `/controller`: the brokers need a controller until then.
@@ -42,7 +42,9 @@ from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
+from kafka_reassign_rpc.core.settings.broker_settings import SHOWN_BROKERS
 from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -97,6 +99,7 @@ class Supervisor:
         self._zk.on_disconnected(self._disconnected)
         self._zk.on_connected(self._connected)
         self._survey.on_authorizer = self._authorizer_changed
+        self._survey.on_listeners = self._listeners_changed
         own_tls.on_change = self._certificates_changed
 
     async def start(self) -> None:
@@ -233,11 +236,14 @@ class Supervisor:
                 return False
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether this server must not control the brokers: they have an authorizer that it lacks, or would not connect
-        to it. It then gives the controllership back.
+        """Whether this server must not control the brokers: they have an authorizer that it lacks, would not connect to
+        it, or look for their controller elsewhere. It then gives the controllership back.
         """
         closed = await self._why_closed()
-        why = closed or await self._why_unreachable()
+        await self._survey.first_answer()
+        if self._why_not_found:
+            await self._survey.all_answered()  # so that all of them are named at once
+        why = closed or await self._why_unreachable() or self._why_not_found
         if why and why != self._kept_out_logged:
             log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)
         self._kept_out_logged = why
@@ -263,6 +269,27 @@ class Supervisor:
     def _unreachable(self) -> str:
         found = self._own_tls.found.kept_out
         return "" if found is None else f"{found}. It takes part in elections again once that works"
+
+    @property
+    def _why_not_found(self) -> str:
+        """Where brokers do not find it they cannot report ISRs: no move ends, and no lost replica leaves an ISR."""
+        offered = {one.listener: None for one in self._endpoints()}
+        elsewhere = self._survey.looking_elsewhere(offered)
+        if not elsewhere:
+            return ""
+        looks = (
+            f"{those(ids, verb='look', most=SHOWN_BROKERS)} for a controller on {name}"
+            for name, ids in elsewhere.items()
+        )
+        return (
+            f"{'; '.join(looks)}, and this server has {', '.join(offered)}: no ISR could be reported to it. Give it a"
+            " listener of that name (--listeners)"
+        )
+
+    def _listeners_changed(self) -> None:
+        if why := self._why_not_found:
+            self._end_term(why)
+        self._changed.set()
 
     def _certificates_changed(self) -> None:
         if self._unreachable:
