@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
@@ -16,7 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.support.host_port import Address
+from kafka_reassign_rpc.support.host_port import Address, is_only_here
 from kafka_reassign_rpc.transport.broker_links import listener_of_controller
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
@@ -134,8 +133,8 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
             + f", and the server has {some(offered)}",
             "give the server a listener of that name (--listeners)",
         )
-    far = [one.broker.id for one in heard if not _is_only_here(one.endpoint.host)]
-    local = [str(Address(one.host, one.port)) for one in advertised if _is_only_here(one.host)]
+    far = [one.broker.id for one in heard if not is_only_here(one.endpoint.host)]
+    local = [str(Address(one.host, one.port)) for one in advertised if is_only_here(one.host)]
     if far and local:
         return unsafe(
             "listeners",
@@ -188,15 +187,6 @@ def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
 
 def name_for_controller(configs: Configs) -> str:
     return listener_of_controller(configs) or "PLAINTEXT"
-
-
-def _is_only_here(host: str) -> bool:
-    """Other hosts cannot use it as an address."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host in ("", "localhost")
-    return address.is_loopback or address.is_unspecified
 
 
 def _what_they_hold(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:

@@ -85,6 +85,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_only_here(host: str) -> bool:
+    """Other hosts cannot use it as an address of this one."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host in ("", "localhost")
+    return address.is_loopback or address.is_unspecified
+
+
 _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
 
 

@@ -28,6 +28,7 @@ from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.login.sasl_mechanisms import LoginFailed, failure, next_token
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
+from kafka_reassign_rpc.support.host_port import is_loopback
 
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
@@ -92,6 +93,13 @@ class RpcClient(asyncio.Protocol):
         """When the last request was sent, by the clock of the event loop."""
         self.heard_at = float("-inf")
         """When something last came from the other side: a large answer takes a while."""
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether the other side is a process of this host, as far as that is known."""
+        assert self._transport is not None
+        own, other = (self._transport.get_extra_info(name) for name in ("sockname", "peername"))
+        return own is None or other is None or own[0] == other[0] or is_loopback(other[0])
 
     @classmethod
     async def open(

@@ -48,6 +48,7 @@ class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics
     looks_on    the listener by which it looks for its controller; None: any, or it has not said
+    is_far      it is not on this host
     tried       the first attempt to ask it is over, successful or not
     refuses      it does not report its settings
     """
@@ -58,7 +59,7 @@ class _Registration:
         self.settings: Mapping[str, Value] = {}
         self.of_topics: BrokerAnswer | None = None
         self.looks_on: str | None = None
-        self.tried = self.refuses = False
+        self.tried = self.refuses = self.is_far = False
 
 
 class _Answer(NamedTuple):
@@ -109,7 +110,7 @@ class BrokerSurvey:
         """Is set, and replaced, at each evaluation."""
         self.on_authorizer: Callable[[], None] = lambda: None
         """Is called when `lets_all_in` has changed."""
-        self._looks_on: Mapping[int, str | None] = {}
+        self._looking: Mapping[int, tuple[str, bool]] = {}
         self.on_listeners: Callable[[], None] = lambda: None
         """Is called when brokers look for their controller on others than before."""
 
@@ -160,13 +161,11 @@ class BrokerSurvey:
         """Waits until a broker has answered, or all have had the time to."""
         await self._evaluated_until(lambda: self.lets_all_in is not None or self.had_time_to_say)
 
-    def looking_elsewhere(self, offered: Collection[str]) -> Mapping[str, Sequence[int]]:
-        """Brokers that look for their controller on another listener than these, by its name."""
-        found: dict[str, list[int]] = {}
-        for id_, one in sorted(self._registered.items()):
-            if one.looks_on is not None and one.looks_on not in offered:
-                found.setdefault(one.looks_on, []).append(id_)
-        return found
+    def looking(self) -> Mapping[int, tuple[str, bool]]:
+        """The listener on which each broker looks for its controller, as far as they have said, and whether the broker
+        is on another host.
+        """
+        return {id_: (one.looks_on, one.is_far) for id_, one in self._registered.items() if one.looks_on is not None}
 
     async def all_answered(self) -> None:
         """Waits until each has answered or refused to, at most `PATIENCE_S` after the last one has come. A broker
@@ -269,8 +268,8 @@ class BrokerSurvey:
         let_in, self.lets_all_in = self.lets_all_in, broker_settings.lets_all_in(self._last_settings())
         if self.lets_all_in != let_in:
             self.on_authorizer()
-        looked_on, self._looks_on = self._looks_on, {id_: one.looks_on for id_, one in self._registered.items()}
-        if self._looks_on != looked_on:
+        looked, self._looking = self._looking, self.looking()
+        if self._looking != looked:
             self.on_listeners()
         if self.settings != before:
             log.info(
@@ -302,6 +301,7 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
+                one.is_far = not client.is_of_this_host
                 one.looks_on = listener_of_controller({entry.name: entry.value for entry in entries})
                 self._last[broker.id] = _Answer(one.settings, one.of_topics)
             finally:

@@ -45,6 +45,7 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.settings.broker_settings import SHOWN_BROKERS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.support.counted import those
+from kafka_reassign_rpc.support.host_port import Address, is_only_here
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import own_server_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -58,6 +59,9 @@ RETRY_S = 0.5
 FINISH_S = 0.04
 """How long the end of this server waits for the commands that it has accepted, and then for the end of its term, before
 it gives the controllership back."""
+_TO_BE_FOUND = (
+    "Give it a listener of that name (--listeners), with an address that brokers reach (or --advertised-listeners)"
+)
 RESIGN_S = 2.0
 """How long it waits for ZooKeeper to delete `/controller`."""
 
@@ -273,18 +277,24 @@ class Supervisor:
     @property
     def _why_not_found(self) -> str:
         """Where brokers do not find it they cannot report ISRs: no move ends, and no lost replica leaves an ISR."""
-        offered = {one.listener: None for one in self._endpoints()}
-        elsewhere = self._survey.looking_elsewhere(offered)
-        if not elsewhere:
+        offered = {one.listener: one for one in self._endpoints()}
+        looking: dict[str, list[int]] = {}
+        for broker, (name, is_far) in self._survey.looking().items():
+            at = offered.get(name)
+            if at is None:
+                where = f"on {name}, and this server has {', '.join(offered)}"
+            elif is_far and is_only_here(at.host):
+                where = f"at {Address(at.host, at.port)}, where others do not reach this server"
+            else:
+                continue
+            looking.setdefault(where, []).append(broker)
+        if not looking:
             return ""
-        looks = (
-            f"{those(ids, verb='look', most=SHOWN_BROKERS)} for a controller on {name}"
-            for name, ids in elsewhere.items()
+        found = (
+            f"{those(brokers, verb='look', most=SHOWN_BROKERS)} for a controller {where}"
+            for where, brokers in looking.items()
         )
-        return (
-            f"{'; '.join(looks)}, and this server has {', '.join(offered)}: no ISR could be reported to it. Give it a"
-            " listener of that name (--listeners)"
-        )
+        return f"{'; '.join(found)}: no ISR could be reported to it. {_TO_BE_FOUND}"
 
     def _listeners_changed(self) -> None:
         if why := self._why_not_found:

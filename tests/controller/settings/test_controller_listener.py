@@ -1,5 +1,5 @@
-"""Brokers look for their controller on a listener of one name. A server that does not have it controls nothing: they
-could report no ISR to it, and no move would end.
+"""Brokers look for their controller on a listener of one name. A server that does not have it, or has it at an address
+of its own host alone, controls nothing: they could report no ISR to it, and no move would end.
 """
 
 import logging
@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE, LISTENER
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Cluster, cluster
 from tests.waiting import eventually
@@ -35,5 +36,21 @@ async def test_sv_4_a_server_whose_listener_brokers_do_not_look_for_gives_the_co
     (told,) = [one for one in caplog.messages if one.startswith("standing by")]
     assert told == (
         "standing by: broker 2 looks for a controller on INTERNAL, and this server has PLAINTEXT: no ISR could be"
-        " reported to it. Give it a listener of that name (--listeners)"
+        " reported to it. Give it a listener of that name (--listeners), with an address that brokers reach (or"
+        " --advertised-listeners)"
     )
+
+
+async def test_sv_4_a_server_whose_address_means_another_host_to_a_broker_gives_the_controllership_back(
+    zk_connect: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of `serve` without `--listeners`, which is for clients of this host alone."""
+    async with cluster(zk_connect, brokers=(), broker_configs={LISTENER: "PLAINTEXT"}) as here:
+        await eventually(lambda: _controls(here))
+        host, port = here.addresses["PLAINTEXT"]
+        monkeypatch.setattr(RpcClient, "is_of_this_host", False)
+        with caplog.at_level(logging.ERROR):
+            await here.start_broker(1)
+            await eventually(lambda: _does_not(here))
+    (told,) = [one for one in caplog.messages if one.startswith("standing by")]
+    assert f"broker 1 looks for a controller at {host}:{port}, where others do not reach this server: " in told
