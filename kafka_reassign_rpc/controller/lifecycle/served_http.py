@@ -88,6 +88,8 @@ class ServerState:
             return Role("controller", "", controller)
         if controller is not None:
             return Role("standby", "", controller)
+        if self._standby.is_kept_out:
+            return Role("", "no controller is known, and this server must not be one: its log says why", controller)
         return Role("", "no controller is known: an election or a controller failover is under way", controller)
 
     def view(self) -> ServerView:

@@ -187,6 +187,8 @@ class Standby:
         self._brokers: Mapping[int, Broker] = {}
         self._term: Known | None = None
         self._ids = StandbyIds(zk)
+        self.is_kept_out = False
+        """This server must not control the brokers as they are: the supervisor says so."""
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
         seen = self.brokers

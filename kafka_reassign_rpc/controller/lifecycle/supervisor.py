@@ -251,6 +251,7 @@ class Supervisor:
         if why and why != self._kept_out_logged:
             log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)
         self._kept_out_logged = why
+        self._standby.is_kept_out = bool(why)
         if not why:
             return False
         if self._owns(owner):

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE, LISTENER
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Cluster, cluster
+from tests.http_client import get
 from tests.waiting import eventually
 
 
@@ -21,16 +22,21 @@ async def _does_not(here: Cluster) -> bool:
     return not await _controls(here)
 
 
+async def _says_why(here: Cluster) -> bool:
+    return b"this server must not be one: its log says why" in (await get(here.metrics_address, "/ready")).body
+
+
 @pytest.mark.parametrize("setting", [LISTENER, CONTROL_PLANE])
 async def test_sv_4_a_server_whose_listener_brokers_do_not_look_for_gives_the_controllership_back_until_they_do(
     zk_connect: str, caplog: pytest.LogCaptureFixture, setting: str
 ) -> None:
-    async with cluster(zk_connect, brokers=(1,)) as here:
+    async with cluster(zk_connect, brokers=(1,), metrics=True) as here:
         await eventually(lambda: _controls(here))
         here.broker_configs = {setting: "Internal"}
         with caplog.at_level(logging.ERROR):
             await here.start_broker(2)
             await eventually(lambda: _does_not(here))
+            await eventually(lambda: _says_why(here))
         await here.kill_broker(2)
         await eventually(lambda: _controls(here))
     (told,) = [one for one in caplog.messages if one.startswith("standing by")]
