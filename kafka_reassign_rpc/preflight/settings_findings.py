@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from kafka_reassign_rpc.core.brokers.cordon import LOG_DIRS, cordoned, cordoned_by_themselves, destinations
 from kafka_reassign_rpc.core.config_values import BROKER_IDS, listed, parse_brokers
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
-from kafka_reassign_rpc.core.settings.odd_values import consequence, consequences
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
-from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, divided
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, consequence, consequences, divided
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.settings.windows import WINDOWS, parse_windows
 from kafka_reassign_rpc.core.state.cluster import Cluster
