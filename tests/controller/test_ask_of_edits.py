@@ -124,7 +124,7 @@ async def test_hm_2_what_a_broker_has_said_counts_although_the_rest_of_it_does_n
 async def test_hm_2_a_new_controller_asks_about_thousands_of_partitions_and_does_not_hold_the_event_loop(
     topics: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(XX, "ANSWER_S", NEVER_S)  # whatever else the machine does: the turns are measured
+    monkeypatch.setattr(term, "ANSWER_S", NEVER_S)  # whatever else the machine does: the turns are measured
     names = [f"{number}" for number in range(topics)]
     here = cluster()
     for name in names:
