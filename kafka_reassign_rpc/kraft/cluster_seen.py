@@ -112,13 +112,16 @@ class AbsentBrokers:
 
 
 def cluster_of(
-    look: Look, intents: Intents, soft: SoftState, known: Cluster | None = None
+    look: Look, intents: Intents, soft: SoftState, known: Cluster | None = None, former: Collection[str] = ()
 ) -> Generator[None, None, Cluster]:
     """`known`: as it was before. What one look leaves out of it stays, as unseen, until looks agree that it is gone.
-    Yields after each partition and each waiting move."""
+    `former`: topics in whose place there are others of their names, so that what waits for them ends. Yields after each
+    partition and each waiting move."""
     queue = Queue()
     for part in intents.queue.values():
         yield from queue.put(part)
+    for name in former:
+        queue.orphan(name)
     cluster = Cluster(
         brokers={**(known.brokers if known is not None else {}), **look.brokers},
         failed=dict(intents.failed),

@@ -155,10 +155,7 @@ class KRaftStore:
         if now >= self._sure_at + SURE_AGAIN_S:  # where others change what is decided on, it is read again and again
             self._sure_at = now + self._sure_s
         soft = SoftState(broker_settings=self._settings(), started_with=self._started_with, kraft=look.kraft)
-        cluster = await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known))
-        for name in former:
-            cluster.queue.orphan(name)
-        return cluster
+        return await in_turns(cluster_seen.cluster_of(look, self.intents, soft, known, former))
 
     async def _look_at_all(self) -> tuple[Look, set[str]]:
         """And topics of waiting moves in whose place there is another one of the name by now, as two looks agree."""
