@@ -285,6 +285,8 @@ EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("evener", "a plan makes disks less even", log_dir("/a", volume_bytes=9000 * MB)),
     ("max-bytes", "a broker copies more than it may", asked(max_bytes=1)),
     ("batches", "a batch file lacks a replica that moves", batch(partitions=[])),
+    ("batches", "a batch file has another order than the table",
+     lambda one: batch(partitions=one.batches[1].partitions[::-1])(one)),
     ("rollback", "a rollback lacks a replica that moves",
      lambda one: one._replace(rollbacks={1: msgspec.structs.replace(one.rollbacks[1], partitions=[], topic_ids={})})),
     ("replicas", "a batch file changes the replicas of a partition", other_replicas),
@@ -321,6 +323,9 @@ EMPTY_CHANGES: list[tuple[str, str, Change]] = [
     ("left-out", "a replica that does not lie there is left out",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(log_dir="/b"), *one.left_out[1:]])),
     ("summary", "fewer replicas are left out than the table has", summary(left_out=[])),
+    ("summary", "a reason of replicas that are left out is told twice",
+     lambda one: summary(left_out=[*one.summary.left_out, one.summary.left_out[0]])(one)),
+    ("summary", "a broker that is emptied is said to be uneven", first_broker(furthest_before=0.1)),
     ("summary", "another replica is named as left out", lambda one: summary(
         left_out=[msgspec.structs.replace(one.summary.left_out[0], first=["t-77 of broker 1"]),
                   *one.summary.left_out[1:]])(one)),

@@ -204,15 +204,16 @@ def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:
     copied = Counter[int]()
     for move in facts.moves:
         copied[move.broker] += move.bytes
-    for one in facts.summary.brokers if not requested.empty else ():
+    for one in facts.summary.brokers:
         name = f"broker {one.broker}"
-        before, after = (_furthest(facts, one.broker, moved=moved) for moved in (False, True))
+        evens = not requested.empty
+        before, after = (_furthest(facts, one.broker, moved=moved) if evens else 0.0 for moved in (False, True))
         if after > before + 1e-9:
             yield RuleViolation("evener", name, f"furthest from its target {before}, then {after}")
         if abs(before - one.furthest_before) > 1e-6 or abs(after - one.furthest_after) > 1e-6:
             said = f"{one.furthest_before}, then {one.furthest_after}"
             yield RuleViolation("summary", name, f"furthest {before}, then {after}; it says {said}")
-        if 0 <= requested.max_bytes < copied[one.broker]:
+        if evens and 0 <= requested.max_bytes < copied[one.broker]:
             yield RuleViolation("max-bytes", name, f"copies {copied[one.broker]} bytes")
 
 
@@ -241,6 +242,9 @@ def faults_of_files(facts: DiskFacts) -> Iterator[RuleViolation]:
     for rule, batches, turn in (("batches", facts.batches, 1), ("rollback", facts.rollbacks, -1)):
         in_files = {}
         for number, batch in batches.items():
+            of_batch = [(one.topic, one.partition) for one in facts.moves if one.batch == number]
+            if [(one.topic, one.partition) for one in batch.partitions] != [*dict.fromkeys(of_batch)][::turn]:
+                yield RuleViolation(rule, f"{rule} {number}", "has other partitions than the table, or another order")
             for entry in batch.partitions:
                 known = facts.partitions.get((entry.topic, entry.partition))
                 if known is None or tuple(known["replicas"]) != entry.replicas:
@@ -277,7 +281,9 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
         "bytes": summary.bytes,
         "replicas": summary.replicas,
         "expected_seconds": round(summary.expected_seconds, 3),
-        "brokers, batches and log dirs": [len(some) for some in (summary.brokers, summary.batches, summary.dirs)],
+        "brokers, batches, log dirs and reasons": [
+            len(some) for some in (summary.brokers, summary.batches, summary.dirs, summary.left_out)
+        ],
         **{f"broker {one.broker}": (one.moves, one.bytes, round(one.seconds, 3)) for one in summary.brokers},
         **{f"batch {one.batch}": (one.moves, one.bytes) for one in summary.batches},
         **{f"left out: {one.reason}": (one.replicas, one.first) for one in summary.left_out},
@@ -289,7 +295,7 @@ def faults_of_summary(facts: DiskFacts) -> Iterator[RuleViolation]:
         "bytes": sum(map(sum, of_broker.values())),
         "replicas": sum(map(len, facts.held.values())),
         "expected_seconds": max(seconds.values(), default=0.0),
-        "brokers, batches and log dirs": [len(facts.held), len(in_batch), len(dirs)],
+        "brokers, batches, log dirs and reasons": [len(facts.held), len(in_batch), len(dirs), len(left_out)],
         **{f"broker {broker}": (len(some), sum(some), seconds[broker]) for broker, some in of_broker.items()},
         **{f"batch {number}": (len(some), sum(some)) for number, some in in_batch.items()},
         **{f"left out: {reason}": (len(names), names[:_NAMED]) for reason, names in left_out.items()},
