@@ -101,7 +101,7 @@ async def up_to_date_broker(router: RequestRouter) -> int | None:
         found = await _metadata_log(router)
     except UnsupportedHere:
         return None
-    if found is None:
+    if found is None or found.high_watermark < 0:  # one that has just been elected does not know
         raise Unreachable("The controllers do not say how much of the metadata is committed.")
     some = random.sample(router.nodes, min(_ASKED_AT_ONCE, len(router.nodes)))
     while True:
