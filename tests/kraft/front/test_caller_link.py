@@ -14,6 +14,7 @@ from kafka_reassign_rpc.kraft.front.front import MOST_TRIED, Front
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.support.host_port import Address
+from tests.python_client.scripted_nodes import accepting
 from tests.silent_server import silent_server
 
 
@@ -41,11 +42,9 @@ async def answering() -> AsyncIterator[tuple[Address, list[bytes]]]:
             while True:
                 asked.append(await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big")))
                 writer.write((4).to_bytes(4, "big") + asked[-1][4:8])
-        writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        yield Address("127.0.0.1", server.sockets[0].getsockname()[1]), asked
+    async with accepting(answer) as port:
+        yield Address("127.0.0.1", port), asked
 
 
 async def test_kr_9_a_client_that_comes_to_a_frozen_broker_is_answered_by_another_one_that_is_asked_first_from_then_on(
