@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import OUT
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums
+from kafka_reassign_rpc.support.slices import finished
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
 from tests.planner.column_plans import make_plan
 from tests.planner.placement_bound import (
@@ -21,6 +25,7 @@ from tests.planner.placement_bound import (
     sent_most,
 )
 from tests.planner.shapes import PLAIN_FIRST, SHAPES, roomy, shaped
+from tests.tables import for_each
 
 DRAIN = Goal(GoalKind.DRAIN, (1,))
 GOALS = {"heal": (Goal(GoalKind.HEAL), 1), "drain": (Goal(GoalKind.DRAIN, (1, 2)), 0)}
@@ -204,3 +209,30 @@ def test_dp_7_time_first_leaves_brokers_little_further_from_their_targets(kind: 
         for weight in (GoalWeights().time, 0.0)
     )
     assert fast <= even + 0.2
+
+
+@for_each(
+    ("sent", "proposals", "rounds"),
+    [
+        ((100, 100, 100), 1, 1),
+        ((102, 99, 99), 1, 1),
+        ((104, 98, 98), 1, 2),
+        ((300, 0, 0), 50_000, 2),
+        ((300, 0, 0), 50_001, 3),
+        ((300, 0, 0), 150_000, 4),
+    ],
+)
+def test_dp_7_senders_are_chosen_until_they_are_even_or_each_part_of_the_moves_was_seen(
+    sent: tuple[int, ...], proposals: int, rounds: int
+) -> None:
+    """One round measures, then there is one for each 50,000 moves. Here nobody else can lead."""
+    leading = first_leaders.LeaderRounds({}, (1, 2, 3), NetworkLimits(), 7)
+    proposed, made = ProposedSums(), 0
+    proposed.proposals = proposals
+    buckets = {(broker, OUT): [(0, Load(size), size)] for broker, size in enumerate(sent, 1)}
+    while not leading.is_over:
+        made += 1
+        assert made <= rounds
+        finished(leading.deciding(buckets, proposed))
+        leading.take(AcceptedSums())
+    assert made == rounds
