@@ -210,7 +210,6 @@ class EmbeddedZooKeeper:
         *,
         heap_mb: int = 512,
         jvm: Sequence[str] = QUICK_START,
-        tick_ms: int = 500,
         session_ms: tuple[int, int] = (1_000, 120_000),
         settings: Mapping[str, str] | None = None,
         jars: str = "",
@@ -222,7 +221,6 @@ class EmbeddedZooKeeper:
         self.port = port
         self.heap_mb = heap_mb
         self.jvm = jvm
-        self.tick_ms = tick_ms
         self.session_ms = session_ms
         self.settings = dict(settings or {})
         self.jars = jars
@@ -398,7 +396,7 @@ class EmbeddedZooKeeper:
             "dataDir": str(data),
             "clientPort": str(self.port),
             "clientPortAddress": self.host,
-            "tickTime": str(self.tick_ms),
+            "tickTime": "500",
             "minSessionTimeout": str(self.session_ms[0]),
             "maxSessionTimeout": str(self.session_ms[1]),
             "maxClientCnxns": "0",  # every broker of a fleet comes from this one address
