@@ -110,7 +110,7 @@ def fail_over(
     is_as_known     this controller read the partition again as it left and propagated it: a move continues unchanged,
                     since each higher leader epoch stops its followers for a moment
     is_reassigned   see `reassigned_by_others`; a new controller has no former value, and knows by brokers
-                    (`failover.edits_meanwhile`)
+                    (`proven`)
     """
     partition = view.get(topic, index)
     if partition is None:

@@ -10,7 +10,7 @@ a cancel that leaves no replica in sync          KRaft refuses it (PartitionReas
 
 A request that it refuses as a whole says nothing about its moves: they go on waiting, and no others start.
 
-Dead brokers are refused where all targets are checked (`reassignment.alter_checks`): a fenced one counts as dead.
+Dead brokers are refused where all targets are checked (`reassignment.alter`): a fenced one counts as dead.
 """
 
 from typing import NamedTuple
