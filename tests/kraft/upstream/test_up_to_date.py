@@ -11,7 +11,8 @@ import pytest
 from kafka_reassign_rpc.client import kraft_calls
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.kraft.upstream import Upstream, upstream
+from kafka_reassign_rpc.kraft import upstream
+from kafka_reassign_rpc.kraft.upstream import Upstream
 from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse, DescribeQuorumResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.python_client.scripted_nodes import METADATA, SERVED, ScriptedCluster, ScriptedNode, addresses, listening
