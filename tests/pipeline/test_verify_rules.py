@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.pipeline.broker_lists import NOBODY
 from kafka_reassign_rpc.pipeline.planning.verify_chunk import Chunk
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts
-from kafka_reassign_rpc.pipeline.planning.verify_reasons import REASON, broken_reasons
 from kafka_reassign_rpc.pipeline.planning.verify_rules import broken_rules
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import less_even_over_racks, most_in_a_rack
+from kafka_reassign_rpc.pipeline.planning.verify_texts import REASON, broken_reasons
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary

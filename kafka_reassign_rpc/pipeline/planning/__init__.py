@@ -14,7 +14,6 @@ verify_job.py         the job
 verify_facts.py       what they need to know besides rows; what is said of a broken one
 verify_chunk.py       plan and snapshot of some partitions; rules of partitions and their files; sums
 verify_rules.py       rules of single moves
-verify_reasons.py     why each of them moves
 verify_left_out.py    what is left out
 verify_snapshot.py    what the snapshot says, and what plans must name; racks
 verify_files.py       batch files as columns
@@ -22,5 +21,5 @@ verify_sums.py        what chunks add up to
 verify_room.py        room
 verify_figures.py     limits, figures of the summary, and what it concludes from them
 verify_time.py        its times
-verify_notes.py       its notes
+verify_texts.py       its texts, made again word by word: why each partition moves; its notes
 """

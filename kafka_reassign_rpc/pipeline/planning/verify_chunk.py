@@ -29,7 +29,7 @@ from kafka_reassign_rpc.pipeline.broker_lists import (
     whole,
     widened,
 )
-from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_reasons, verify_rules
+from kafka_reassign_rpc.pipeline.planning import verify_left_out, verify_rules, verify_texts
 from kafka_reassign_rpc.pipeline.planning.verify_facts import NAMED_ROWS, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_files import entries_of
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import LeftOut, Texts
@@ -67,7 +67,7 @@ SENTENCES = {
     "topic-id": "files have the topic ids of the snapshot, and none of other topics",
     "start": "the table has the moves in the order of the files",
     verify_left_out.RULE: verify_left_out.SENTENCE,
-    **verify_reasons.SENTENCES,
+    **verify_texts.SENTENCES,
 }
 
 
@@ -117,7 +117,7 @@ class Chunk:
         for rule, rows in verify_rules.broken_rules(moves, self._facts).items():
             self._name(rule, moves.key[rows], partial(self._way_of, rows))
         of_topics = topic_spread(*self._pieces(), self._facts.topic_shares).held
-        reasons = verify_reasons.broken_reasons(moves, self._facts, pieces_of(moves.key), of_topics)
+        reasons = verify_texts.broken_reasons(moves, self._facts, pieces_of(moves.key), of_topics)
         for rule, rows in reasons.items():
             self._name(rule, moves.key[rows], self._reasons_of)
         self._check_files()

@@ -11,7 +11,6 @@ from kafka_reassign_rpc.pipeline.planning.verify_chunk import check_chunk, check
 from kafka_reassign_rpc.pipeline.planning.verify_facts import ListedBroker, PlanFacts, RuleViolation, first_of_each
 from kafka_reassign_rpc.pipeline.planning.verify_figures import loads_after, shares_before
 from kafka_reassign_rpc.pipeline.planning.verify_files import faults_of_files, named_faults
-from kafka_reassign_rpc.pipeline.planning.verify_notes import faults_of_notes
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
     BrokerSpace,
     broker_spaces,
@@ -25,6 +24,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
 from kafka_reassign_rpc.pipeline.planning.verify_rules import USELESS
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_sums import CheckedRows, SnapshotSums, faults_of_topics, topic_shares
+from kafka_reassign_rpc.pipeline.planning.verify_texts import faults_of_notes
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
