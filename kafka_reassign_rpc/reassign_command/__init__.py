@@ -4,8 +4,8 @@
                              heal; the text of --help
     options                  every option with its help text; which options go together
     action_…                 one module for each action or command: --list is in action_list, `heal` in action_heal,
-                             --disable and --enable in action_settings; action_events has the events of all running
-                             servers as one stream
+                             --disable and --enable in action_settings, `hold` and `release` in action_queue;
+                             action_events has the events of all running servers as one stream
     subcommands              what a command is
     action_context           the client, with its --command-config, the options and the output (text or JSON) that every
                              action gets
