@@ -1,7 +1,7 @@
 """`kafka-reassign watch`, and --watch of --execute: shows the progress of moves until they end.
 
-On a terminal it shows progress bars, once a second. Elsewhere it prints a line whenever something has changed, and with
---json a document each second. It works with any Kafka: see `client.move_progress`.
+On a terminal it shows progress bars, once a second, drawn with rich. Elsewhere it prints a line whenever something has
+changed, and with --json a document each second. It works with any Kafka: see `client.move_progress`.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from kafka_reassign_rpc.client import (
     LogDirProgressTracker,
@@ -25,14 +25,25 @@ from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext, Output, partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
+from kafka_reassign_rpc.support.bounded_text import abridged
 from kafka_reassign_rpc.support.counted import plural
 
 if TYPE_CHECKING:
-    from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
+    from rich.console import Group
+    from rich.live import Live
 
 POLL_INTERVAL_S = 1.0
 REPEAT_LINE_EVERY_S = 30.0
+BAR_WIDTH = 24
+LEAST_BAR_WIDTH = 8
+"""On a narrow screen the bar gives way to the words: rate and remaining time are what people look for."""
+LEAST_NAME = 12
+_GAP = 2
+_OTHER_LINES = 4
+"""The line about all moves, the table's heading, the line about moves not shown, and the cursor's line."""
+_PARTITION = "Partition"
 
+Row = tuple[TopicPartition, Progress]
 Clock = Callable[[], float]
 Sleep = Callable[[float], None]
 
@@ -95,8 +106,6 @@ class ProgressReporter:
             self._output.document(document(snapshot))
         elif self._output.is_terminal:
             if self._screen is None:
-                from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
-
                 self._screen = WatchScreen(self._output.stream)
             self._screen.show(summary(snapshot), snapshot)
         else:
@@ -143,6 +152,94 @@ class ProgressReporter:
             )
         else:
             self._output.line(action_list.NOTHING)
+
+
+class WatchScreen:
+    """A line about all moves, and a table of progress bars. Draws snapshots over one another. Call `close` at the end:
+    it shows the cursor again.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console  # importing rich takes time: only a command that draws on a terminal does it
+
+        self._console = Console(file=stream, markup=False, highlight=False, emoji=False)
+        self._live: Live | None = None
+
+    def show(self, summary: str, snapshot: ProgressSnapshot) -> None:
+        from rich.live import Live
+
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+            self._live.start()
+        self._live.update(self._drawing(summary, snapshot), refresh=True)
+
+    def print_line(self, line: str) -> None:
+        """The line stays, above the drawing."""
+        from rich.text import Text
+
+        self._console.print(Text(line), soft_wrap=True)
+
+    def close(self, *, erase: bool) -> None:
+        """`erase` takes the last drawing away."""
+        if self._live is not None:
+            self._live.transient = erase
+            self._live.stop()
+            self._live = None
+
+    def _drawing(self, summary: str, snapshot: ProgressSnapshot) -> "Group":
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        def cut_off(text: str) -> Text:
+            """By the width of the screen."""
+            return Text(text, no_wrap=True, overflow="ellipsis")
+
+        rows = rows_that_fit(snapshot, self._console.size.height)
+        lines: list[Text | Table] = [cut_off(summary)]
+        if rows:
+            width = self._console.size.width
+            names = names_that_fit(rows, width)
+            bar = bar_width(names, rows, width)
+            table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+            table.add_column(_PARTITION, no_wrap=True)
+            table.add_column("Progress", width=bar, no_wrap=True)
+            table.add_column("Copied")  # this column shrinks first where the screen is narrow
+            for name, (_, progress) in zip(names, rows, strict=True):
+                share = progress.share
+                drawn = Text("?" * bar) if share is None else ProgressBar(total=1.0, completed=share, width=bar)
+                table.add_row(Text(name), drawn, cut_off(text_format.amounts(progress)))
+            lines.append(table)
+        if len(rows) < len(snapshot.moves):
+            lines.append(cut_off(f"… and {len(snapshot.moves) - len(rows)} more"))
+        return Group(*lines)
+
+
+def rows_that_fit(snapshot: ProgressSnapshot, height: int) -> list[Row]:
+    """Moves furthest from their end, in order of partition."""
+    moves = sorted(snapshot.moves.items(), key=lambda item: (_share(item[1]), item[0]))
+    return sorted(moves[: max(1, height - _OTHER_LINES)], key=lambda item: item[0])
+
+
+def _share(progress: Progress) -> float:
+    return -1.0 if progress.share is None else progress.share
+
+
+def names_that_fit(rows: Sequence[Row], width: int) -> list[str]:
+    """Cuts names in the middle where words and the shortest bar leave no room."""
+    room = max(LEAST_NAME, width - _words(rows) - LEAST_BAR_WIDTH - 2 * _GAP - 1)
+    return [abridged(str(partition), room) for partition, _ in rows]
+
+
+def bar_width(names: Sequence[str], rows: Sequence[Row], width: int) -> int:
+    longest = max(len(_PARTITION), *map(len, names))
+    return min(BAR_WIDTH, max(LEAST_BAR_WIDTH, width - longest - _words(rows) - 2 * _GAP - 1))
+
+
+def _words(rows: Sequence[Row]) -> int:
+    """The reason of a stall may be long and is cut off, so it does not count."""
+    return max(len(text_format.amounts(replace(progress, stalled=None, waits_for=None))) for _, progress in rows)
 
 
 def summary(snapshot: ProgressSnapshot) -> str:

@@ -36,11 +36,10 @@ from kafka_reassign_rpc.reassign_command import action_describe, action_list, ac
 from kafka_reassign_rpc.reassign_command.action_context import Output
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
-from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
+from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, WatchScreen, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.main import COMMANDS, main, parser
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
-from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support import quiet_arguments
 from tests.python_client.move_documents import move_document
 from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
