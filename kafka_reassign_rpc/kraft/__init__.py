@@ -2,8 +2,8 @@
 
 front/            the listener for admin clients in front of the cluster
 state_log/        a topic of the cluster with what the service has decided: the fence between servers, too
-round_records     what is durable of a round, as JSON, and how much a record holds (MOST_MOVES)
-intents           what the state log says, replayed: moves, the queue, failures, memories of throttles
+round_records     what is durable of a round, as JSON, and how much a record holds (MOST_MOVES); intents: what the state
+                  log says, replayed: moves, the queue, failures, memories of throttles
 cluster_seen      a look at the cluster, with the intents on top; which topics are gone, by looks that deny them
 ports             what the store needs of the log and of the cluster
 kraft_store       the store of the controller's loop; when it looks again (AGAIN_S), how often it sees to snapshots

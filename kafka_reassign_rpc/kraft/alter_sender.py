@@ -28,10 +28,10 @@ from kafka_reassign_rpc.core.phases.kraft_refusals import takes_nothing
 from kafka_reassign_rpc.core.phases.phases import DELETED, Act, is_sent_again
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import ActsAnswered, AnsweredAct
 from kafka_reassign_rpc.kraft.kraft_store import ToTell
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.kraft.upstream import Outcome, Told
 from kafka_reassign_rpc.support.turns import Pace

@@ -33,9 +33,9 @@ from kafka_reassign_rpc.kraft.cluster_seen import (
     records_of,
     topic_seen,
 )
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import LookSeen, Noticed
 from kafka_reassign_rpc.kraft.ports import KRaftCluster, Look, LookFailed
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.kraft.sightings import Sightings
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 

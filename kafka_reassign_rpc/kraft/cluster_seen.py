@@ -19,8 +19,8 @@ from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import PartitionSeen, TopicSeen, TopicsUnseen
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
+from kafka_reassign_rpc.kraft.round_records import Intents
 
 
 class Known(NamedTuple):

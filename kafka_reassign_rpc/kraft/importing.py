@@ -17,9 +17,8 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_seen import id_text
-from kafka_reassign_rpc.kraft.intents import JOINS, Intents
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting, Waiting
+from kafka_reassign_rpc.kraft.round_records import JOINS, Intents, Move, RoundRecord, Setting, Waiting
 from kafka_reassign_rpc.leaving import kept_file
 from kafka_reassign_rpc.leaving.kept_file import Kept, WrongFile
 from kafka_reassign_rpc.support.bounded_text import shown

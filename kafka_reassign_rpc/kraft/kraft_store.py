@@ -41,10 +41,21 @@ from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.kraft import cluster_seen, round_records
 from kafka_reassign_rpc.kraft.cluster_seen import Known, is_another
-from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered, part_of, path_of
 from kafka_reassign_rpc.kraft.leased_configs import LeasedConfigs
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster, Look, LookFailed
-from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Setting, Waiting
+from kafka_reassign_rpc.kraft.round_records import (
+    JOINS,
+    Ended,
+    Intents,
+    Memory,
+    Move,
+    Remembered,
+    RoundRecord,
+    Setting,
+    Waiting,
+    part_of,
+    path_of,
+)
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 

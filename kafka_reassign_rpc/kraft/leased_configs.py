@@ -24,9 +24,8 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-from kafka_reassign_rpc.kraft.intents import Remembered, memory_of
 from kafka_reassign_rpc.kraft.ports import KRaftCluster
-from kafka_reassign_rpc.kraft.round_records import Memory
+from kafka_reassign_rpc.kraft.round_records import Memory, Remembered, memory_of
 
 Configs = Mapping[str, str]
 SETTLES_S = 2.0

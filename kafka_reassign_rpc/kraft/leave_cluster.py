@@ -21,10 +21,9 @@ from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ENABLED
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.kraft import read_status, round_records
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import IntentLog
 from kafka_reassign_rpc.kraft.read_status import Replayed
-from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord, Setting, Waiting
+from kafka_reassign_rpc.kraft.round_records import Intents, Move, RoundRecord, Setting, Waiting
 from kafka_reassign_rpc.kraft.sightings import settling
 from kafka_reassign_rpc.kraft.state_log import TOPIC, log_topic
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog

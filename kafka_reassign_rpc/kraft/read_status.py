@@ -8,8 +8,8 @@ from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, SoftState
 from kafka_reassign_rpc.core.status.views import ControllerView
 from kafka_reassign_rpc.kraft import cluster_seen
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.kraft.standby import ServerName, after, claimant
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord

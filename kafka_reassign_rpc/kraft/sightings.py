@@ -10,9 +10,9 @@ from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.look_facts import TopicSeen
 from kafka_reassign_rpc.kraft.cluster_seen import Known, records_of, topic_seen
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
 from kafka_reassign_rpc.kraft.ports import Look
+from kafka_reassign_rpc.kraft.round_records import Intents
 
 FORWARDING_S = 60.0
 """For so long a broker passes an Alter on to the controllers, again and again, while none answers (retryTimeoutMs of

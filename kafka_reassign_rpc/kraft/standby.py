@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.kraft import round_records
-from kafka_reassign_rpc.kraft.intents import Intents
-from kafka_reassign_rpc.kraft.round_records import BadRound, RoundRecord
+from kafka_reassign_rpc.kraft.round_records import BadRound, Intents, RoundRecord
 from kafka_reassign_rpc.kraft.state_log.log_errors import Fenced, LogRefused, LogUnavailable
 from kafka_reassign_rpc.kraft.state_log.log_format import BadRecord, Claim, Kind, decode_document
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term

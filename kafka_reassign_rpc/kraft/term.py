@@ -21,11 +21,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.kraft import round_records
 from kafka_reassign_rpc.kraft.alter_sender import AlterSender
 from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller, LookPace
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
 from kafka_reassign_rpc.kraft.ports import IntentLog, KRaftCluster
-from kafka_reassign_rpc.kraft.round_records import RoundRecord
+from kafka_reassign_rpc.kraft.round_records import Intents, RoundRecord
 from kafka_reassign_rpc.kraft.sightings import Settling, Sightings, settling
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogError
 from kafka_reassign_rpc.kraft.state_log.state_log import StateLog

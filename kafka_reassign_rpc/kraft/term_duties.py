@@ -34,9 +34,9 @@ from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.kraft import alter_sender
 from kafka_reassign_rpc.kraft.alter_sender import AlterSender
 from kafka_reassign_rpc.kraft.cluster_poller import ClusterPoller
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Noticed, TakenOver
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.support.tasks import nothing
 from kafka_reassign_rpc.support.turns import Steps, in_turns
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks

@@ -19,9 +19,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import round_records
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_store import KRaftStore, Tell, ToTell
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.kraft.state_log.log_format import Kind, cut
 from kafka_reassign_rpc.kraft.state_log.log_topic import MAX_MESSAGE_BYTES
 from kafka_reassign_rpc.kraft.upstream import DONE, Heard, Outcome, Told

@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import importing, round_records
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.leaving.kept_file import Kept, KeptFile, Moves, WrongFile, save
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import QueuePartContent
 

@@ -12,8 +12,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory, TopicMemory
 from kafka_reassign_rpc.kraft import round_records
-from kafka_reassign_rpc.kraft.intents import JOINS, Intents, Remembered
-from kafka_reassign_rpc.kraft.round_records import Ended, Memory, Move, RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import JOINS, Ended, Intents, Memory, Move, Remembered, RoundRecord, Waiting
 from tests.kraft.test_round_records import RECORD, WHOLE
 
 NEW = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.START)

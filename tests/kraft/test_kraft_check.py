@@ -13,13 +13,12 @@ from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, KRaftFacts
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_check import Facts, findings
 from kafka_reassign_rpc.kraft.kraft_process import NEEDED
 from kafka_reassign_rpc.kraft.leave_cluster import HOLD, what_is_left
 from kafka_reassign_rpc.kraft.ports import Look
 from kafka_reassign_rpc.kraft.read_status import SILENT_MS, Replayed, cluster_of
-from kafka_reassign_rpc.kraft.round_records import Setting
+from kafka_reassign_rpc.kraft.round_records import Intents, Setting
 from kafka_reassign_rpc.kraft.state_log.log_errors import LogRefused, LogUnavailable, NotBrokers
 from kafka_reassign_rpc.kraft.state_log.log_topic import command
 from kafka_reassign_rpc.leaving.kept_file import Kept, waiting, with_moves

@@ -5,8 +5,8 @@ from kafka_reassign_rpc.core.phases.sightings import SeenPartition
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_seen import Known
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.kraft_commands import Sighted
+from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.kraft.sightings import FORWARDING_S, Settling, Sightings, settling
 from kafka_reassign_rpc.support.turns import in_turns
 from tests.core.phases.kraft_model import KRaftPartition

@@ -3,8 +3,7 @@
 import msgspec
 
 from kafka_reassign_rpc.kraft import round_records
-from kafka_reassign_rpc.kraft.intents import Intents
-from kafka_reassign_rpc.kraft.round_records import RoundRecord
+from kafka_reassign_rpc.kraft.round_records import Intents, RoundRecord
 from kafka_reassign_rpc.kraft.standby import NO_LEADER, Leader, after, claimant
 from kafka_reassign_rpc.kraft.state_log.log_format import Claim, Kind
 from kafka_reassign_rpc.kraft.state_log.log_reading import LogRecord, Term

@@ -14,9 +14,8 @@ from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft.cluster_poller import LookPace
-from kafka_reassign_rpc.kraft.intents import Intents
 from kafka_reassign_rpc.kraft.ports import Look
-from kafka_reassign_rpc.kraft.round_records import RoundRecord, Waiting
+from kafka_reassign_rpc.kraft.round_records import Intents, RoundRecord, Waiting
 from kafka_reassign_rpc.kraft.upstream import PARTITIONS_A_REQUEST, Heard, Outcome
 from kafka_reassign_rpc.support.slices import pieces
 from tests.core.phases.kraft_model import KRaftPartition

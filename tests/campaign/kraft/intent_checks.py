@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.core.phases.phases import EVENTS, Outcome
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Phase
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.intents import JOINS
-from kafka_reassign_rpc.kraft.round_records import RoundRecord
+from kafka_reassign_rpc.kraft.round_records import JOINS, RoundRecord
 
 from .asked import Asked, touching
 

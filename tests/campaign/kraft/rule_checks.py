@@ -13,8 +13,7 @@ from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.partition import HEAL, MoveRecord, Phase
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.intents import JOINS
-from kafka_reassign_rpc.kraft.round_records import Move, RoundRecord
+from kafka_reassign_rpc.kraft.round_records import JOINS, Move, RoundRecord
 
 from .intent_checks import CLOCK_S, Round, Story
 

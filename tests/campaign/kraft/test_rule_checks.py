@@ -12,8 +12,7 @@ from kafka_reassign_rpc.core.settings.windows import WINDOWS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.kraft.intents import JOINS
-from kafka_reassign_rpc.kraft.round_records import Ended, Move, RoundRecord, Setting, Waiting
+from kafka_reassign_rpc.kraft.round_records import JOINS, Ended, Move, RoundRecord, Setting, Waiting
 from tests.tables import for_each
 
 from .intent_checks import Round, story

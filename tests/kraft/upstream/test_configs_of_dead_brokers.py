@@ -12,8 +12,8 @@ from kafka_reassign_rpc.core.config_values import BROKERS
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from kafka_reassign_rpc.kraft.intents import Remembered
 from kafka_reassign_rpc.kraft.leased_configs import SETTLES_S, presumed
+from kafka_reassign_rpc.kraft.round_records import Remembered
 from kafka_reassign_rpc.kraft.upstream import Outcome, Seen, Told, Upstream, Wanted
 from kafka_reassign_rpc.kraft.upstream_cluster import UpstreamCluster
 
