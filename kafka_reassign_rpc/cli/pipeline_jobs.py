@@ -158,7 +158,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
 def client_of(arguments: argparse.Namespace, address: str) -> "ReassignmentClient":
     """Makes a client of the server at HOST:PORT, with the same configs. The caller closes it. Raises Unreachable."""
     from kafka_reassign_rpc.client import ReassignmentClient
-    from kafka_reassign_rpc.client.running_servers import configs_of_another
+    from kafka_reassign_rpc.client.blocking_client import configs_of_another
 
     # `connected` has warned of what the file has and the client does not know.
     return ReassignmentClient(**configs_of_another(_configs(arguments, lambda _: None), address))

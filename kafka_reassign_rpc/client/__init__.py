@@ -9,13 +9,12 @@ AsyncReassignmentClient has the same calls for asyncio, and their documentation.
 
     async_client                       the calls of plain Kafka, with their documentation; those of log dirs, of our
                                        servers and of settings are in log_dir_calls, server_calls and settings_calls
-    blocking_client                    the same calls, which block
+    blocking_client                    the same calls, which block; a client of each server that runs
     vendor_calls                       documents and commands of servers, JSON in two APIs
     reassignment_calls                 list, describe, start and cancel moves, elect leaders
     server_calls                       what only our servers answer and do: status, events, throttles, holds, repairs
     settings_calls                     settings that all servers share, switches and the cordon among them
     stock_cluster                      the same made from the answers of a stock controller
-    running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
     target_warnings                    what a command says of targets before moves start, also of racks
     metadata_calls                     nodes, without fenced ones, and topics

@@ -17,8 +17,8 @@ from kafka_reassign_rpc.client import (
     client_configs,
     load_properties,
 )
+from kafka_reassign_rpc.client.blocking_client import configs_of_another
 from kafka_reassign_rpc.client.config_calls import Changes
-from kafka_reassign_rpc.client.running_servers import configs_of_another
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, compact, joined, set_order

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_reassign_rpc.client import ClusterNode, Event, KafkaError, ReassignmentClient, Unreachable, text_format
-from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
+from kafka_reassign_rpc.client.blocking_client import Connect, ServerClients, running_servers
 from kafka_reassign_rpc.client.server_calls import FROM_NOW_ON, EventCursor
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.event_lines import LogClock, as_one, folded, is_about

@@ -13,9 +13,9 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.blocking_client import Connect
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.move_progress import LOOKS, brokers_to_ask, progress_of, together
-from kafka_reassign_rpc.client.running_servers import Connect
 from kafka_reassign_rpc.client.stock_cluster import (
     NEEDS_DESCRIBE,
     ConfigAnswer,

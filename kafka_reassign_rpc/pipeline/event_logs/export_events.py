@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient
-from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
+from kafka_reassign_rpc.client.blocking_client import Connect, ServerClients, running_servers
 from kafka_reassign_rpc.client.server_calls import EventPage
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
