@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.snapshots.rate_notes import standing_rates, stricter_rate_notes
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import standing_rates, stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER, STATIC, SnapshotMeta
 

@@ -35,9 +35,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes, stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
-from kafka_reassign_rpc.pipeline.snapshots.rate_notes import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallHere, CallOnSpark, PieceCaller
 from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks

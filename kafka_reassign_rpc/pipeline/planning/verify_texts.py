@@ -33,8 +33,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import Moves, changes_of_
 from kafka_reassign_rpc.pipeline.planning.verify_snapshot import Racks, are_uneven
 from kafka_reassign_rpc.pipeline.planning.verify_sums import BrokerDelta, NamedRows, SnapshotSums
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
-from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes
-from kafka_reassign_rpc.pipeline.snapshots.rate_notes import stricter_rate_notes
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes, size_notes, stricter_rate_notes
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 

@@ -1,12 +1,16 @@
-"""Brokers and log dirs of a snapshot, as planner and verifier read them; and whether what an operator says of brokers
-fits them. What contradicts itself is not known, what no cluster can show is refused. Does not import PySpark.
+"""Brokers, their log dirs and throttles in a snapshot, as planner and verifier read them; and whether what an operator
+says of brokers fits them. What contradicts itself is not known, what no cluster can show is refused. Does not import
+PySpark.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from kafka_reassign_rpc.core.throttling.replication_throttles import rate_in_force
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, OF_BROKER
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import first_of, those
 
@@ -119,3 +123,36 @@ def _contradictions(rows: Iterable[Row]) -> Iterator[tuple[Row, str]]:
 
 def _name(row: Row) -> str:
     return f"{row['log_dir']} of broker {row['broker']}"
+
+
+def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
+    """The throttles that stood on brokers. Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown
+    source says nothing.
+    """
+    own: dict[str, dict[str, str]] = {}
+    default: dict[str, str] = {}
+    for row in snapshot_files.rows(path, "configs"):
+        if row["resource_type"] != "broker" or row["name"] not in SIDES or row["value"] is None:
+            continue
+        if row["resource"] and row["source"] == OF_BROKER:
+            own.setdefault(row["resource"], {})[row["name"]] = row["value"]
+        elif not row["resource"] and row["source"] == OF_ALL_BROKERS:
+            default[row["name"]] = row["value"]
+    return StandingRates(
+        {
+            broker: {name: rate_in_force(name, own.get(str(broker), {}), default, None) for name in SIDES}
+            for broker in brokers
+        },
+        {},
+    )
+
+
+def stricter_rate_notes(path: StorePath, throttle: int | None, brokers: Collection[int]) -> list[str]:
+    """Notes on rates that a lease of `throttle` bytes/s (None: none) does not relax."""
+    if throttle is None:
+        return []
+    return [
+        f"a stricter rate than --throttle stood when the snapshot was made, and goes on: {text}. The duration does not"
+        " count with it (--broker-bandwidth does); `submit --lift-stricter` lifts it while the plan is carried out"
+        for text in limit_texts(standing_rates(path, brokers).stricter(throttle))
+    ]
