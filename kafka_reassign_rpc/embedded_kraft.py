@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import IO, Self
 from uuid import uuid4
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError
 from kafka_reassign_rpc.core.state.partition import topic_id_text
 from kafka_reassign_rpc.embedded_zookeeper import QUICK_START, InUse, find_java, locked, tied_to_us
 
@@ -284,6 +283,8 @@ class EmbeddedKRaft:
             self._lock = None
 
     async def _registered(self) -> None:
+        from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError  # the jars alone need none
+
         while True:
             self._check()
             with suppress(KafkaError, OSError):
