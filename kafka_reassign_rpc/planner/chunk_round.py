@@ -15,12 +15,11 @@ from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import Place, PlannerPartition, PlannerTopic, found_in
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, forced_bucket, load_changes
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
-    NO_ROOM,
     NONE_OF_SOME,
     forced_change,
     is_forced,
     is_on_its_way,
-    others_cordoned,
+    no_room,
     why_not_balanced,
 )
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import balance_reason
@@ -156,7 +155,7 @@ def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParame
         return forced
     if params.goal.to:
         return NONE_OF_SOME
-    return NO_ROOM + others_cordoned(partition.replicas, params)
+    return no_room(partition, params)
 
 
 def _with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:

@@ -16,7 +16,6 @@ IN_FLIGHT = "its reassignment is in flight"
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
 NO_OTHER_LEADER = "no other live replica is in sync: none can lead in its place"
 PREFERRED_ALREADY = "another replica is preferred already: a preferred election lets it lead"
-NO_ROOM = "no broker has room for it"
 NONE_OF_SOME = "no broker of --to has room for it and leaves it as even over racks as it was"
 
 
@@ -157,7 +156,7 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
         kept = [broker for broker in new if broker != given]
         chosen = choice.choose(kept, size, random_bits(key, 1000 + lacking))
         if chosen is None or rule.copies_lacking([*kept, chosen]) >= lacking:
-            return "no broker of another rack has room for it" + others_cordoned(old, params)
+            return no_room(partition, params)
         new[new.index(given)] = chosen
     racks = ", ".join(f"{count} in rack {rack}" for rack, count in sorted(rule.counts(old).items()))
     return ForcedChange(tuple(new), 2, f"uneven over racks: {racks}", "racks")
@@ -247,7 +246,12 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
         brokers = counted(len(holders), "broker")
         text = f"replication factor {wanted} is larger than the {brokers} that can hold a replica"
     else:
-        text = NO_ROOM
+        return no_room(partition, params)
+    return text + others_cordoned(partition.replicas, params)
+
+
+def no_room(partition: PlannerPartition, params: RoundParameters) -> str:
+    text = "no broker of another rack has room for it" if params.goal.mends_racks else "no broker has room for it"
     return text + others_cordoned(partition.replicas, params)
 
 
