@@ -47,8 +47,6 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics
-    looks_on    the listener by which it looks for its controller; None: any, or it has not said
-    is_far      it is not on this host
     tried       the first attempt to ask it is over, successful or not
     refuses      it does not report its settings
     """
@@ -58,13 +56,19 @@ class _Registration:
         self.task = task
         self.settings: Mapping[str, Value] = {}
         self.of_topics: BrokerAnswer | None = None
-        self.looks_on: str | None = None
-        self.tried = self.refuses = self.is_far = False
+        self.tried = self.refuses = False
 
 
 class _Answer(NamedTuple):
+    """settings, of_topics    as in `_Registration`
+    looks_on               the listener by which it looks for its controller; None: any, or it has not said
+    is_far                 it is not on this host
+    """
+
     settings: Mapping[str, Value] = {}
     of_topics: BrokerAnswer | None = None
+    looks_on: str | None = None
+    is_far: bool = False
 
 
 _NOTHING = _Answer()
@@ -163,9 +167,10 @@ class BrokerSurvey:
 
     def looking(self) -> Mapping[int, tuple[str, bool]]:
         """The listener on which each broker looks for its controller, as far as they have said, and whether the broker
-        is on another host.
+        is on another host. One that is asked again counts as before.
         """
-        return {id_: (one.looks_on, one.is_far) for id_, one in self._registered.items() if one.looks_on is not None}
+        known = {id_: self._last[id_] for id_ in self._registered if id_ in self._last}
+        return {id_: (one.looks_on, one.is_far) for id_, one in known.items() if one.looks_on is not None}
 
     async def all_answered(self) -> None:
         """Waits until each has answered or refused to, at most `PATIENCE_S` after the last one has come. A broker
@@ -301,9 +306,9 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
-                one.is_far = not client.is_of_this_host
-                one.looks_on = listener_of_controller({entry.name: entry.value for entry in entries})
-                self._last[broker.id] = _Answer(one.settings, one.of_topics)
+                looks_on = listener_of_controller({entry.name: entry.value for entry in entries})
+                is_far = not client.is_of_this_host
+                self._last[broker.id] = _Answer(one.settings, one.of_topics, looks_on, is_far)
             finally:
                 client.close()
         except ConfigsRefused as error:

@@ -243,10 +243,12 @@ class Supervisor:
         """Whether this server must not control the brokers: they have an authorizer that it lacks, would not connect to
         it, or look for their controller elsewhere. It then gives the controllership back.
         """
-        closed = await self._why_closed()
         await self._survey.first_answer()
-        if self._why_not_found:
-            await self._survey.all_answered()  # so that all of them are named at once
+        if self._why_not_found or (owner is not None and not self._owns(owner)):
+            await (
+                self._survey.all_answered()
+            )  # all are named at once; and who controls them goes on until they have said
+        closed = await self._why_closed()
         why = closed or await self._why_unreachable() or self._why_not_found
         if why and why != self._kept_out_logged:
             log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)

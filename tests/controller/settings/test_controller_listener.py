@@ -6,9 +6,12 @@ import logging
 
 import pytest
 
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.transport.broker_links import CONTROL_PLANE, LISTENER
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
 from tests.waiting import eventually
@@ -60,3 +63,25 @@ async def test_sv_4_a_server_whose_address_means_another_host_to_a_broker_gives_
             await eventually(lambda: _does_not(here))
     (told,) = [one for one in caplog.messages if one.startswith("standing by")]
     assert f"broker 1 looks for a controller at {host}:{port}, where others do not reach this server: " in told
+
+
+async def test_sv_4_a_server_that_some_brokers_would_not_find_takes_nothing_from_a_broker_that_controls_them(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of its own host, say, answers before the others do."""
+    async with cluster(zk_connect, brokers=(1,)) as here:
+        await here.stop_server()
+        here.broker_configs = {LISTENER: "INTERNAL"}
+        await here.start_broker(2)
+        await here.zk.create(znode_paths.CONTROLLER, encode_controller(1, 0), ephemeral=True)
+        before = [await here.zk.get(path) for path in (znode_paths.CONTROLLER, znode_paths.CONTROLLER_EPOCH)]
+        asked = BrokerSurvey._has_answered
+
+        async def after_the_first(survey: BrokerSurvey, broker: Broker) -> bool:
+            if broker.id == 2:
+                await survey.first_answer()
+            return await asked(survey, broker)
+
+        monkeypatch.setattr(BrokerSurvey, "_has_answered", after_the_first)
+        await here.start_server()
+        assert before == [await here.zk.get(path) for path in (znode_paths.CONTROLLER, znode_paths.CONTROLLER_EPOCH)]
