@@ -140,7 +140,7 @@ def session(
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {' '.join(filter(None, options))}",
-            "spark.executor.extraJavaOptions": f"{_JVM_OPTIONS} {quick}",
+            "spark.executor.defaultJavaOptions": f"{_JVM_OPTIONS} {quick}",
             **_SETTINGS,
             **_s3_settings(),
             **(_local_settings(scratch) if is_local(master) else {}),

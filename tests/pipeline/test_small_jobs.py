@@ -58,8 +58,8 @@ def test_dp_6_java_that_only_hands_rows_over_compiles_little_wherever_it_runs(
     master: str, in_python: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = settings_of(monkeypatch, master=master, in_python=in_python, send_packages=False)
-    for process in ("driver", "executor"):
-        assert ("-XX:TieredStopAtLevel=1" in chosen[f"spark.{process}.extraJavaOptions"]) == in_python
+    for options in ("driver.extraJavaOptions", "executor.defaultJavaOptions"):
+        assert ("-XX:TieredStopAtLevel=1" in chosen[f"spark.{options}"]) == in_python
 
 
 def test_dp_6_what_the_user_sets_goes_before_the_settings_of_a_small_job(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +91,21 @@ def test_dp_6_what_a_job_imports_beside_the_start_of_its_jvm_is_there_when_the_j
     settings_of(monkeypatch, imports=module)
     assert module in sys.modules
     assert not [thread for thread in threading.enumerate() if module in thread.name]
+
+
+def test_dp_6_executors_java_has_the_options_of_the_sites_spark_defaults_too(tmp_path: Path) -> None:
+    """Such as a truststore."""
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.extraJavaOptions -Dof.site=yes\n")
+    job = (
+        "from kafka_reassign_rpc.pipeline.spark_session import session\n"
+        "with session('options', rows=42, in_python=True) as spark:\n"
+        "    config = getattr(spark._jvm.org.apache.spark.internal.config, 'package$')\n"
+        "    options = getattr(config, 'MODULE$').EXECUTOR_JAVA_OPTIONS()\n"
+        "    print(spark._jsc.sc().conf().get(options).get())"
+    )
+    environment = os.environ | {"SPARK_CONF_DIR": str(tmp_path)}
+    out = subprocess.check_output([sys.executable, "-c", job], env=environment, text=True)
+    assert {"-Dof.site=yes", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError"} <= set(out.split())
 
 
 def count_in_a_session(archive: Path, java: str) -> str:
