@@ -109,9 +109,10 @@ def imported(asked: ToImport, look: Look, intents: Intents, at: int) -> Imported
     waiting = [
         Waiting(JOINS, *name, move) for name, move in asked.waiting.items() if name not in known and name not in moving
     ]
+    waited_for = {one.topic for one in waiting if one.topic in look.topics} - {name.topic for name in intents.moves}
     round_ = RoundRecord(
         at=at,
-        ids={move.topic: id_text(look.topics[move.topic].id) for move in started},
+        ids={topic: id_text(look.topics[topic].id) for topic in {move.topic for move in started} | waited_for},
         moves=started,
         waiting=waiting,
         settings=[Setting(name, value) for name, value in asked.settings.items() if name not in intents.settings],

@@ -93,7 +93,7 @@ class Setting(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class RoundRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """at        ms since the epoch, by the server's clock
     version   None until it is written
-    ids       ids of topics that `moves` names
+    ids       ids of topics that `moves` and `waiting` name
     waiting   `part` -1 joins the queue, in a part of its own; others change or leave
     failed    see `Cluster`; None: over
     server    who leads, by its name in its claim: in a snapshot, which has deleted that

@@ -11,10 +11,11 @@ import pytest
 
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_BROKER, MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms, Phase
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveRecord, MoveTerms, Phase
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.kraft import importing, round_records
+from kafka_reassign_rpc.kraft.cluster_seen import id_text
 from kafka_reassign_rpc.kraft.ports import Look, LookedTopic
 from kafka_reassign_rpc.kraft.round_records import Intents
 from kafka_reassign_rpc.leaving.kept_file import Kept, KeptFile, Moves, WrongFile, save
@@ -94,6 +95,24 @@ def test_kr_11_a_move_that_the_cluster_still_carries_out_has_its_original_order_
         assert (record.original, record.phase, record.id) == ((2, 1), Phase.MOVING, OFFSET)
         assert (record.terms.target, record.terms.throttle, record.terms.reason) == ((1, 3), 9_000, "a new broker")
         assert intents.ids["t"]
+
+
+@pytest.mark.parametrize(("moves", "is_of_file"), [((), True), ((MOVING,), False)], ids=["ended", "in flight"])
+def test_kr_6_what_waits_is_kept_with_the_id_of_its_topic_and_not_with_that_of_moves_that_have_ended(
+    tmp_path: Path, moves: tuple[TopicPartition, ...], is_of_file: bool
+) -> None:
+    """Else another topic of the name would get it after an outage, or a term would end it at once. Moves of a former
+    topic end before the log has the id of the next one.
+    """
+    intents, former = Intents(), id_text(UUID(int=4))
+    began = MoveRecord(MoveTerms((3, 2)), (1, 2), phase=Phase.MOVING)
+    record = round_records.RoundRecord(
+        at=1, ids={"t": former}, moves=[round_records.Move(*name, began) for name in moves]
+    )
+    for _ in intents.apply(record, 3):
+        pass
+    taken(written(tmp_path / "left.json", kept()), None, intents)
+    assert intents.ids == {"t": id_text(UUID(int=5)) if is_of_file else former}
 
 
 def test_kr_11_a_later_decision_of_the_state_log_stays(tmp_path: Path) -> None:
