@@ -60,7 +60,7 @@ class LinkLost(Exception):
 class CallerLink(asyncio.Protocol):
     """Opens with its first request. Requests go one at a time. `lost` is called when the broker has closed it: the
     client's login is gone with it. `where`: the brokers that may be asked, the first one that is there. `slow` gets
-    those that have not answered the first request in time.
+    those that have not answered in time: the first request, or before it the handshake of TLS.
     """
 
     def __init__(
@@ -147,6 +147,8 @@ class CallerLink(asyncio.Protocol):
                     )
             except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
                 why = f"{at}: {error_text(error)}"
+                if isinstance(error, TimeoutError):  # of the TLS handshake, say: no frozen broker answers it
+                    self._slow(at)
                 continue
             if self._is_over:  # the client has gone meanwhile
                 self.close()

@@ -1,6 +1,7 @@
 """kr-9: a broker that does not answer, or is elsewhere by now, behind a client of the front."""
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -64,6 +65,20 @@ async def test_kr_9_a_client_that_comes_to_a_frozen_broker_is_answered_by_anothe
         assert (asked, lost) == ([first, second], [])
         assert {front.where("FRONT", None)[0] for _ in range(50)} == {live}
         link.close()
+
+
+async def test_kr_9_other_brokers_come_before_one_that_is_frozen_where_the_front_comes_by_tls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It does not answer the handshake."""
+    monkeypatch.setattr(caller_link, "CONNECT_S", 0.05)
+    slow = list[Address]()
+    async with silent_server() as silent:
+        frozen, closed = Address("127.0.0.1", silent.port), Address("127.0.0.1", 1)
+        link = CallerLink(lambda: [frozen, closed], ssl.create_default_context(), lambda: None, slow.append)
+        with pytest.raises(LinkLost):
+            await link.ask(request(ApiKey.API_VERSIONS, 7))
+    assert slow == [frozen]
 
 
 async def test_kr_9_a_change_that_a_frozen_broker_has_taken_is_not_sent_to_another_one(
