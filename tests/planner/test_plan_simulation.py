@@ -166,6 +166,18 @@ def test_dp_3_a_batch_waits_for_the_last_move_of_the_one_before() -> None:
     assert simulate(table.arrays(), TEN, PlanCaps(1)).seconds == pytest.approx(10)
 
 
+def test_dp_3_the_time_of_a_short_batch_behind_days_is_as_exact_as_that_of_any_other() -> None:
+    """A plan is refused where a batch takes less than its slowest broker needs, by a part in a billion."""
+    sizes = [10**13, *range(1, 200, 7)]
+    table = CopyTable([])
+    for index, size in enumerate(sizes):
+        table.add(move(index, 1, 2, size=size))
+        table.end_batch()
+    found = simulate_batches(table, NetworkLimits(10**8))
+    assert list(found.batches) == pytest.approx([size / 10**8 for size in sizes], rel=1e-12, abs=0)
+    assert found.seconds == pytest.approx(sum(sizes) / 10**8)
+
+
 def test_dp_3_the_bound_names_the_broker_that_decides_it() -> None:
     moves = [move(0, 1, 2, 3, size=30), move(1, 4, 3, size=40)]
     assert time_bound(CopyTable(moves).arrays(), TEN) == (7, 3, False, 70)

@@ -105,9 +105,8 @@ def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
     now, first, times = 0.0, 0, list[float]()
     for end in table.batches:
         run = _Run(copies.part(first, end), network, PlanCaps(-1), end - first, timeline, steps_for=len(copies.sizes))
-        ended = run.to_the_end(now)
-        times.append(ended - now)
-        now, first = ended, end
+        times.append(run.to_the_end(now))
+        now, first = now + times[-1], end
     return Simulated(now, timeline, tuple(times))
 
 
@@ -144,15 +143,16 @@ class _Run:
         self._left: Floats = np.zeros(0)
 
     def to_the_end(self, now: float) -> float:
-        """Returns when it ends."""
+        """Returns how long it takes: of the time when it ends, less `now`, a short one would be wrong."""
+        took = 0.0
         self._start()
         while self._moves.size:
-            began = now
-            now, spared = self._step(now)
+            seconds, spared = self._step(now + took)
             self._start()
             if spared is not None and self._moves.size:
-                self._use(spared, began, now - began)
-        return now
+                self._use(spared, now + took, seconds)
+            took += seconds
+        return took
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class _Run:
     # -- going on --------------------------------------------------------------------------------------------------
 
     def _step(self, now: float) -> tuple[float, Floats | None]:
-        """Copies until copies end; returns the time then, and the bytes by link that ended copies left unused."""
+        """Copies until copies end; returns how long, and the bytes by link that ended copies left unused."""
         rates = fair_rates(self._out, self._in, self._limits)
         times = self._left / np.maximum(rates, _LEAST_RATE)
         nth = int(self._ends_per_step * len(times))
@@ -228,7 +228,7 @@ class _Run:
             spared = of_links.astype(np.float64)
         self._copy(now, seconds, copied)
         self._end(ended)
-        return now + seconds, spared
+        return seconds, spared
 
     def _use(self, spared: Floats, began: float, seconds: float) -> None:
         copied = np.minimum(fair_rates(self._out, self._in, spared), self._left)
