@@ -4,9 +4,11 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
@@ -19,6 +21,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     TopicFigures,
 )
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.topic_pieces import CallOnSpark
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -62,3 +66,19 @@ def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics
     said = msgspec.structs.replace(summary, topics_after=TopicFigures(after.replicas + 1, after.leaders))
     (out / SUMMARY_FILE).write_bytes(msgspec.json.encode(said))
     assert [(one.rule, one.name) for one in verify(CallOnSpark(spark, 1), path, out)] == [("summary", "topics_after")]
+
+
+def test_dp_3_a_plan_that_spreads_a_topic_over_brokers_of_the_longest_ids_is_verified(tmp_path: Path) -> None:
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        for broker in (1, 2, INT32):
+            writer.brokers.add((broker, None, "h", 9092, None, None, True))
+        for index in range(6):
+            first = [INT32, 1, 2, INT32, 1, 2][index]
+            writer.partitions.add(("even", index, [first], first, [first], [], [], 100, 0.0, 0.0, None, None))
+            on = INT32 if index < 4 else index - 3
+            writer.partitions.add(("crowded", index, [on], on, [on], [], [], 1, 0.0, 0.0, None, None))
+        writer.finish(SnapshotMeta(cluster_id="c", at=5))
+    options = PlanOptions(weights=GoalWeights(topic_replicas=1))
+    assert plan_job.run_here(PlanJob(tmp_path / "snapshot", tmp_path / "plan", Goal(GoalKind.REBALANCE), options)).moves
+    reasons = pq.read_table(tmp_path / "plan" / "moves")["reason"].to_pylist()
+    assert f"broker {INT32} has 4 replicas of the topic, 3 would be even" in reasons

@@ -42,7 +42,7 @@ SENTENCES = {
     REASON: "a move has the reason and the rule that the snapshot gives it",
     ASKED: "a combined plan names the goals that ask for a move",
 }
-_OF_TOPIC = re.compile(r"broker (\d{1,9}) has (\d{1,9}) (replicas|leaders) of the topic, (\d{1,9}) would be even")
+_OF_TOPIC = re.compile(r"broker (\d{1,10}) has (\d{1,9}) (replicas|leaders) of the topic, (\d{1,9}) would be even")
 _NEEDED = "other moves need it, to even out brokers"
 _GOALS = [", ".join(goal for bit, goal in enumerate((HEAL, DRAIN, EXPAND)) if goals >> bit & 1) for goals in range(8)]
 _USUAL = {"produce": 0.25, "fetch": 0.25, "bytes_in": 0.25, "potential_out": 0.0, "messages_in": 0.0, "cpu": 0.0}
