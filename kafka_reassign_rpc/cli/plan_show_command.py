@@ -12,7 +12,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import connected
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.support.connection_flags import PROPERTIES
 from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked, checked_if_given
-from kafka_reassign_rpc.support.standard_output import forget_output
+from kafka_reassign_rpc.support.standard_output import ReaderGone, forget_output
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove, MoveFilter
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     limit = checked_if_given("--limit", whole(1), arguments.limit)
     try:
         return _show(arguments, wanted, limit)
-    except BrokenPipeError:  # as `| head` does: no more is wanted
+    except ReaderGone:  # as `| head` does: no more is wanted
         forget_output()
         return 0
 

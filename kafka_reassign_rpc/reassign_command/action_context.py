@@ -32,8 +32,6 @@ from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 class Output:
     """Prints each line at once, and collects the values of the JSON document. `connection` goes into the commands that
     a text names.
-
-    What prints raises OutputFailed, and BrokenPipeError where the reader has gone.
     """
 
     def __init__(self, stream: TextIO, *, as_json: bool, connection: Connection = ANY) -> None:

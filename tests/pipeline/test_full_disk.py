@@ -29,16 +29,28 @@ raise SystemExit(import_module(module).main(arguments))
 HEAL = ("plan", "heal", "--master", "none")
 
 
-def ended(module: str, *arguments: str, limit: int | None = None, full: bool = False) -> tuple[int, list[str]]:
+def ended(
+    module: str, *arguments: str, limit: int | None = None, full: bool = False, unbuffered: bool = False
+) -> tuple[int, list[str]]:
     """Run a command as a process: its exit code, and what it says on standard error.
 
-    limit  bytes of any file that it writes
-    full   its standard output is on a full disk
+    limit       bytes of any file that it writes
+    full        its standard output is on a full disk
+    unbuffered  it writes each piece at once, as one that prints much does
     """
     command = [sys.executable, "-c", _LIMITED, module, "none" if limit is None else str(limit), *arguments]
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment |= {"PYTHONUNBUFFERED": "1"} if unbuffered else {}
     with open("/dev/full" if full else os.devnull, "wb") as output:
-        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
+        done = subprocess.run(
+            command,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            check=False,
+            env=environment,
+        )
     return done.returncode, done.stderr.splitlines()
 
 
@@ -73,9 +85,54 @@ def test_dp_2_a_plan_whose_summary_cannot_be_printed_has_failed_and_is_there_as_
     assert (plan / "report.html").is_file(), "what is written last"
 
 
+@pytest.mark.parametrize("unbuffered", [False, True], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("arguments", [("plan", "--help"), ("--completion", "bash")])
-def test_dp_2_what_argparse_prints_is_not_lost_without_a_word(arguments: tuple[str, ...]) -> None:
-    assert ended(CLI, *arguments, full=True) == (1, [f"kafka-reassign-rpc: {FULL}"])
+def test_dp_2_what_argparse_prints_is_not_lost_without_a_word(arguments: tuple[str, ...], unbuffered: bool) -> None:
+    assert ended(CLI, *arguments, full=True, unbuffered=unbuffered) == (1, [f"kafka-reassign-rpc: {FULL}"])
+
+
+_NOBODY = "127.0.0.1:1"
+
+
+@pytest.mark.parametrize("unbuffered", [False, True], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "--zookeeper-connect", _NOBODY, "--listeners", "PLAINTEXT://127.0.0.1:1", "--timeout-ms", "1000"),
+        ("check", "--bootstrap-server", _NOBODY, "--listeners", "PLAINTEXT://127.0.0.1:1", "--timeout-ms", "1000"),
+        ("watch", "--bootstrap-server", _NOBODY, "--metrics-listener", "127.0.0.1:0"),
+        ("fleet", "--zookeeper-connect", _NOBODY, "--help"),
+    ],
+    ids=["check", "check_kraft", "watch", "help"],
+)
+def test_dp_2_a_command_that_cannot_print_says_so_in_its_last_line(
+    arguments: tuple[str, ...], unbuffered: bool
+) -> None:
+    code, said = ended(CLI, *arguments, full=True, unbuffered=unbuffered)
+    assert (code, said[-1]) == (1, f"kafka-reassign-rpc: {FULL}"), said
+    assert [line for line in said if "Traceback" in line] == []
+
+
+def test_dp_9_the_commands_of_plans_that_cannot_print_say_so(tmp_path: Path) -> None:
+    snapshot, plan = write_lost_broker(tmp_path / "snapshot"), tmp_path / "plan"
+    assert ended(CLI, *HEAL, "--snapshot", str(snapshot), "--out", str(plan))[0] == 0
+    commands = [
+        ("plan", "show", str(plan)),
+        ("plan", "show", str(plan), "--json"),
+        ("plan", "show", str(plan), "--group", "topic"),
+        ("plan", "verify", "--master", "none", "--plan", str(plan), "--snapshot", str(snapshot)),
+        ("audit", "--master", "none", "--snapshots", str(snapshot)),
+        ("audit", "--master", "none", "--snapshots", str(snapshot), "--json"),
+    ]
+    for one in commands:
+        assert ended(CLI, *one, full=True, unbuffered=True) == (1, [f"kafka-reassign-rpc: {FULL}"]), one
+
+
+def test_dp_1_an_export_that_cannot_print_says_so_and_is_there_as_a_whole(bootstrap: str, tmp_path: Path) -> None:
+    export = ("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "out"))
+    code, said = ended(CLI, *export, full=True)
+    assert (code, said[-1]) == (1, f"kafka-reassign-rpc: {FULL}")
+    assert (tmp_path / "out").is_dir()
 
 
 def test_236_12_kafka_reassign_that_cannot_print_says_so_once(
