@@ -46,7 +46,7 @@ def kraft_config(values: Mapping[str, Any], common: ServerConfig) -> KRaftConfig
     if len(listeners) != 1:
         raise UsageError(f"--listeners: in front of KRaft a server has one listener, not {len(listeners)}")
     own, published = listeners[0], (given["advertised.listeners"] or listeners)[0]
-    at = Address(published.host or own.host, published.port)
+    at = Address(published.host, published.port)
     nodes = FrontNodes(values[NODES])
     if (wrong := _misplaced(nodes, own, at)) is not None:
         raise UsageError(f"--front-nodes {nodes}: {wrong}")
@@ -97,7 +97,7 @@ def _misplaced(nodes: FrontNodes, own: Endpoint, advertised: Address) -> str | N
         return f"{own.listener} speaks {own.security_protocol}, and only with TLS a client says which name it means"
     if nodes is FrontNodes.NAMES and not is_host_name(advertised.host):
         return (
-            f"brokers are shown as broker-ID.HOST, and {advertised.host or 'no host'} cannot be HOST: name one with"
+            f"brokers are shown as broker-ID.HOST, and {advertised.host} cannot be HOST: name one with"
             " --advertised-listeners, whose names below it lead here, too"
         )
     return None

@@ -1,5 +1,6 @@
 """Listeners by Kafka's settings: their protocols, where clients reach them, and their security."""
 
+import socket
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,6 +23,7 @@ from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.host_port import is_every_address
 from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.support.secrecy import told_name
 from kafka_reassign_rpc.transport.broker_links import LISTENER, MECHANISM
@@ -44,9 +46,24 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
         if by_name.keys() != {one.listener for one in listeners}:
             raise UsageError("--advertised-listeners: one is needed for each of --listeners, with the same name")
         advertised = tuple(by_name[one.listener] for one in listeners)
+    advertised = _reachable(listeners, advertised)
     for one in listeners:
         refuse_without_effect(values, one.listener, one.security_protocol, f"{PROTOCOL_MAP} says its protocol")
     return {**values, "listeners": tuple(listeners), "advertised.listeners": advertised}
+
+
+def _reachable(listeners: Sequence[Endpoint], advertised: Sequence[Endpoint] | None) -> Sequence[Endpoint] | None:
+    """As KafkaConfig and brokers do: one without a host is advertised by the name of this host. Raises UsageError."""
+    published = listeners if advertised is None else advertised
+    if (nowhere := next((one for one in published if is_every_address(one.host)), None)) is not None:
+        given = "--listeners" if advertised is None else "--advertised-listeners"
+        raise UsageError(
+            f"{given}: {nowhere.listener} would be advertised at {nowhere.host}, where nobody can connect: name an"
+            " address that clients and brokers reach with --advertised-listeners"
+        )
+    if all(one.host for one in published):
+        return advertised
+    return tuple(msgspec.structs.replace(one, host=one.host or socket.getfqdn()) for one in published)
 
 
 def refuse_without_effect(values: Mapping[str, Any], listener: str, protocol: str, cure: str) -> None:

@@ -115,7 +115,8 @@ _OF_LISTENERS = in_group(
         "advertised.listeners",
         listeners,
         None,
-        "The addresses that the server gives to clients and brokers, one for each of listeners.",
+        "The addresses that the server gives to clients and brokers, one for each of listeners. One without a host, as"
+        " PLAINTEXT://:9092, has the name of this host. 0.0.0.0 and :: are refused, as Kafka refuses 0.0.0.0.",
         metavar="NAME://HOST:PORT[,…]",
         default_words="the addresses of listeners",
         of_kafka=True,

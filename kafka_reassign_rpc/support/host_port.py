@@ -85,13 +85,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_every_address(host: str) -> bool:
+    """`0.0.0.0` or `::`: one listens there, and nobody can connect to it."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def is_only_here(host: str) -> bool:
     """Other hosts cannot use it as an address of this one."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host in ("", "localhost")
-    return address.is_loopback or address.is_unspecified
+    return host == "" or is_loopback(host) or is_every_address(host)
 
 
 _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")

@@ -1,6 +1,7 @@
 """Listeners by Kafka's settings: from flags, TOML and a broker's server.properties; secrets never show."""
 
 import argparse
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,26 @@ def test_sv_5_listeners_that_do_not_fit_together_are_refused_with_the_reason(
     assert str(error.value).startswith(saying)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "[0:0:0:0:0:0:0:0]"])
+def test_sv_5_what_nobody_can_connect_to_is_not_advertised(host: str) -> None:
+    listening = ("--listeners", f"SSL://h:1,PLAINTEXT://{host}:2")
+    with pytest.raises(UsageError, match=r"^--listeners: PLAINTEXT would be advertised at .*--advertised-listeners$"):
+        read(*listening)
+    with pytest.raises(UsageError, match=r"^--advertised-listeners: SSL would be advertised at"):
+        read(*listening, "--advertised-listeners", f"PLAINTEXT://b:2,SSL://{host}:1")
+    advertised = read(*listening, "--advertised-listeners", "PLAINTEXT://b:2,SSL://a:1")["advertised.listeners"]
+    assert [one.host for one in advertised] == ["a", "b"]
+
+
+def test_sv_5_a_listener_without_a_host_is_advertised_by_the_name_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda: "here.example")
+    found = read("--listeners", "SSL://:1,PLAINTEXT://h:2")
+    assert [one.host for one in found["listeners"]] == ["", "h"], "where it listens stays"
+    assert [(one.host, one.port) for one in found["advertised.listeners"]] == [("here.example", 1), ("h", 2)]
+    found = read("--listeners", "SSL://127.0.0.1:1", "--advertised-listeners", "SSL://:3")
+    assert [(one.host, one.port) for one in found["advertised.listeners"]] == [("here.example", 3)]
+
+
 def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
     tmp_path: Path, stores: dict[str, str]
 ) -> None:
@@ -86,6 +107,7 @@ def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
         {
             "broker.id": "3",
             "listeners": "INTERNAL://0.0.0.0:9093",
+            "advertised.listeners": "INTERNAL://broker3:9093",
             "listener.security.protocol.map": "INTERNAL:SSL,EXTERNAL:SASL_SSL",
             "log.dirs": "/var/kafka",
             "zookeeper.connect": "zk1:2181/kafka",
@@ -116,6 +138,7 @@ def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
     assert server_config(values).security.keys() == {"INTERNAL"}
     taken = read("--kafka-config", path, "--kafka-config-listeners", "true")
     assert [(one.listener, one.port) for one in taken["listeners"]] == [("INTERNAL", 9093)]
+    assert [one.host for one in taken["advertised.listeners"]] == ["broker3"]
 
 
 def test_sv_5_a_flag_wins_over_toml_and_toml_over_server_properties(tmp_path: Path) -> None:
