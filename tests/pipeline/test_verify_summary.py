@@ -99,6 +99,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("complete", "`complete` is turned round", lambda one: {"complete": not one.complete}),
     ("summary", "the number of partitions differs", lambda _: {"partitions": 3}),
     ("summary", "sizes are said to be unknown", lambda _: {"unknown_sizes": 1}),
+    ("summary", "other topics are said to be there", lambda _: {"other_topics": 1}),
+    ("summary", "partitions are said to be too small", lambda _: {"too_small": 1}),
     ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
     ("summary", "another partition is said to be the largest", lambda _: {"largest": LargestFigures("t-1", 10)}),
     ("summary", "a broker is said to have less room than it has",

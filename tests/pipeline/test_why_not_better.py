@@ -1,10 +1,14 @@
 """Why a plan is no better: each reason in a case made by hand, and its opposite."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     ImpactFigures,
@@ -14,6 +18,9 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     PlanSummary,
 )
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines, shortfalls
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests.pipeline.plans import SUMMARY
 from tests.tables import for_each
 
@@ -80,7 +87,16 @@ NOTHING_FOUND = (
         ),
         (summary(broker(1, 130), broker(2, 70), largest=109), NOTHING_FOUND),
         (summary(broker(1, 130), broker(2, 70, target=130), largest=125), NOTHING_FOUND),
-        (summary(broker(1, 130), broker(2, 70), topics=["t"]), "only partitions of the topic t may move"),
+        (
+            msgspec.structs.replace(summary(broker(1, 130), broker(2, 70), topics=["t"]), other_topics=1),
+            "only partitions of the topic t may move",
+        ),
+        (summary(broker(1, 130), broker(2, 70), topics=["t"]), NOTHING_FOUND),  # the cluster has no other topic
+        (
+            msgspec.structs.replace(summary(broker(1, 130), broker(2, 70), least_bytes=50), too_small=1),
+            "partitions below 50 B stay as they are (--least-bytes)",
+        ),
+        (summary(broker(1, 130), broker(2, 70), least_bytes=50), NOTHING_FOUND),  # nothing is smaller
         (summary(*UNEVEN_RACKS), NOTHING_FOUND),  # the plan could aim at the targets themselves
         (
             msgspec.structs.replace(summary(*UNEVEN_RACKS), reachable={"bytes": {1: 140, 2: 140, 3: 60, 4: 60}}),
@@ -155,15 +171,14 @@ def test_dp_9_why_no_plan_does_better_is_told_from_its_figures(given: PlanSummar
 
 
 def test_dp_9_several_reasons_are_all_told() -> None:
-    [line] = lines(
-        summary(
-            broker(1, 150, rack="a"),
-            broker(2, 50, rack="b", capacity=100, free=3),
-            largest=120,
-            kind="set-rf",
-            topics=["t", "u"],
-        )
+    given = summary(
+        broker(1, 150, rack="a"),
+        broker(2, 50, rack="b", capacity=100, free=3),
+        largest=120,
+        kind="set-rf",
+        topics=["t", "u"],
     )
+    [line] = lines(msgspec.structs.replace(given, other_topics=3))
     assert line.split(": ", 2)[2].split("; ") == [
         "one replica of orders-0 has 120 B, more than the target of any broker",
         "rack a as a whole has 150%, and partitions end on as many racks as before, or more",
@@ -206,3 +221,33 @@ def test_dp_9_racks_do_not_keep_leaders_where_they_are() -> None:
     ]
     [line] = lines(msgspec.structs.replace(given, brokers=brokers))
     assert line == f"leaders: broker 1 has 150% of its target: {NOTHING_FOUND.replace('bytes', 'leaders')}"
+
+
+LARGE: tuple[Any, ...] = ("t", 0, [1], 1, [1], [], [], 100, None, None)
+SMALL: tuple[Any, ...] = ("u", 0, [2], 2, [2], [], [], 10, None, None)
+"""topic, partition, replicas, leader, ISR, adding, removing, bytes, produce rate, fetch rate"""
+
+
+def planned(folder: Path, rows: Sequence[Any], goal: Goal) -> str:
+    """Why a plan of two brokers is no better in bytes."""
+    with SnapshotWriter(folder / "snapshot") as writer:
+        writer.brokers.extend([(one, None, "h", 1, None, None, True) for one in (1, 2)])
+        writer.partitions.extend(rows)
+        writer.finish(SnapshotMeta("c1", 5))
+    made = plan_job.run_here(PlanJob(folder / "snapshot", folder / "plan", goal))
+    [reasons] = [one.reasons for one in made.why_not_better if one.measure == "bytes"]
+    return "; ".join(reasons)
+
+
+@pytest.mark.parametrize(
+    ("goal", "reason"),
+    [
+        (Goal(GoalKind.REBALANCE, topics=("t",)), "only partitions of the topic t may move"),
+        (Goal(GoalKind.REBALANCE, least_bytes=50), "partitions below 50 B stay as they are (--least-bytes)"),
+    ],
+)
+def test_dp_9_what_is_left_as_it_is_explains_only_where_there_is_something(
+    tmp_path: Path, goal: Goal, reason: str
+) -> None:
+    assert reason in planned(tmp_path / "both", [LARGE, SMALL], goal)
+    assert reason not in planned(tmp_path / "alone", [LARGE], goal)

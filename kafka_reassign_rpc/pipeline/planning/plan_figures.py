@@ -85,6 +85,8 @@ def plan_summary(
         at=meta.at,
         requested=requested,
         partitions=found.survey.partitions,
+        other_topics=found.other_topics,
+        too_small=found.too_small,
         topics_before=_topic_figures(job, figures.topics_before),
         topics_after=_topic_figures(job, figures.topics_after),
         brokers=listed,

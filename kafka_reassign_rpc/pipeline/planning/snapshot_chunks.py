@@ -28,7 +28,9 @@ from kafka_reassign_rpc.planner.columns.partition_columns import (
     Numbers,
     PartitionColumns,
     column_survey,
+    large_rows,
     movable_rows,
+    rows_of_topics,
 )
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 
@@ -162,6 +164,7 @@ def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, Sna
     able[single.unusable] = False
     survey = column_survey(columns.rows(able), facts.racks)
     survey.partitions += len(single.unusable)
+    of_topics = rows_of_topics(columns, facts.goal)
     found = SnapshotSurvey(
         survey,
         RowFaults.of(single.faults),
@@ -171,6 +174,8 @@ def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, Sna
         single.losses,
         tuple(read.names_at(np.flatnonzero(read.unknown_sizes() & able)[:NAMED_ROWS])),
         tuple(_coming(read)),
+        int((~of_topics).sum()),
+        int((of_topics & ~large_rows(columns, facts.goal)).sum()),
     )
     kept = movable_rows(columns, facts.goal, facts.live)
     places = kept.cumsum() - 1

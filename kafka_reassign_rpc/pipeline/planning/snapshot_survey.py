@@ -62,6 +62,7 @@ class SnapshotSurvey(NamedTuple):
     largest     bytes of the largest replica, and its partition (of equal ones the last name); 0 bytes: no size is known
     losses      what would be lost if drained brokers went now; None: none is drained
     unsized     the first partitions without a size
+    other_topics, too_small    partitions that the goal leaves as they are: by their topic; of its topics, by their size
     """
 
     survey: Survey
@@ -72,6 +73,8 @@ class SnapshotSurvey(NamedTuple):
     losses: Losses | None = None
     unsized: tuple[tuple[str, int], ...] = ()
     coming: tuple[Coming, ...] = ()
+    other_topics: int = 0
+    too_small: int = 0
 
     def merge(self, other: "SnapshotSurvey") -> "SnapshotSurvey":
         return SnapshotSurvey(
@@ -83,6 +86,8 @@ class SnapshotSurvey(NamedTuple):
             _merged_losses([one.losses for one in (self, other) if one.losses is not None]),
             tuple(sorted((*self.unsized, *other.unsized))[:NAMED_ROWS]),
             (*self.coming, *other.coming),
+            self.other_topics + other.other_topics,
+            self.too_small + other.too_small,
         )
 
 

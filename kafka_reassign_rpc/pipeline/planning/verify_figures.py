@@ -211,6 +211,8 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
     told: dict[str, tuple[object, object]] = {
         "partitions": (summary.partitions, sums.partitions),
         "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
+        "other_topics": (summary.other_topics, sums.other_topics),
+        "too_small": (summary.too_small, sums.too_small),
         "largest": (summary.largest and (summary.largest.bytes, summary.largest.partition), sums.largest),
     }
     if summary.impact is None:  # without it nobody is warned of lost racks

@@ -254,6 +254,8 @@ class SnapshotRows:
             unsized=self._named(usable & ~known),
             last_in_sync=self._named(last),
             below_min_isr=self._named(below),
+            other_topics=int((~self.of_topics(facts)).sum()),
+            too_small=int((self.of_topics(facts) & known & (self._bytes < facts.least_bytes)).sum()),
             unlisted={one: self._named_as_texts(in_some(self.replicas == one)) for one in self._strangers(facts)},
         )
 

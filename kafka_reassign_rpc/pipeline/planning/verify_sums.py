@@ -165,8 +165,8 @@ class NamedRows:
 
 @dataclass(slots=True)
 class SnapshotSums:
-    """Only `partitions` counts those where no change can begin. `largest`: bytes of a replica, and the partition (of
-    equal ones the last name); None: no size is known.
+    """`partitions`, `other_topics` and `too_small` also count those where no change can begin. `largest`: bytes of a
+    replica, and the partition (of equal ones the last name); None: no size is known.
 
     unusable, unsized    where no change can begin, as texts; what has no known size
     unlisted             by broker that is not listed
@@ -184,6 +184,8 @@ class SnapshotSums:
     last_in_sync: NamedRows = field(default_factory=NamedRows)
     below_min_isr: NamedRows = field(default_factory=NamedRows)
     unlisted: dict[int, NamedRows] = field(default_factory=dict)
+    other_topics: int = 0
+    too_small: int = 0
 
     @property
     def typical(self) -> int:
@@ -197,6 +199,8 @@ class SnapshotSums:
         self.unknown_sizes += other.unknown_sizes
         self.known_bytes += other.known_bytes
         self.known += other.known
+        self.other_topics += other.other_topics
+        self.too_small += other.too_small
         self.largest = max(filter(None, (self.largest, other.largest)), default=None)
         for broker, load in other.loads.items():
             self.loads[broker] = plus(self.loads.get(broker, BrokerDelta()), load)

@@ -242,6 +242,8 @@ class PlanSummary(msgspec.Struct, frozen=True):
     impact            None: a plan of an earlier version
     filled            brokers that get replicas, and have no room for one more of the mean size afterwards
     searched          a search has seen each partition, and has taken back what is copied for nothing
+    other_topics      partitions of topics that the request leaves out
+    too_small         partitions of its topics below `requested.least_bytes`
     reachable         by measure and broker that a rebalance evens out: the nearest to its target that racks allow
     """
 
@@ -284,6 +286,8 @@ class PlanSummary(msgspec.Struct, frozen=True):
     filled: list[int] = []
     searched: bool = False
     reachable: dict[Measure, dict[int, float]] = {}
+    other_topics: int = 0
+    too_small: int = 0
 
     def brokers_of(self, goal: str) -> list[int] | None:
         """Those that the plan heals (empty: all that are lost), drains or expands to; None: another kind of plan."""

@@ -236,12 +236,12 @@ def _is_below(broker: BrokerFigures, measure: str) -> bool:
 
 def _topics(summary: PlanSummary) -> Iterator[str]:
     topics = summary.requested.topics
-    if topics:
+    if summary.other_topics:
         yield f"only partitions of {f'the topic {topics[0]}' if len(topics) == 1 else f'{len(topics)} topics'} may move"
 
 
 def _small_partitions(summary: PlanSummary) -> Iterator[str]:
-    if summary.requested.least_bytes:
+    if summary.too_small:
         yield f"partitions below {size(summary.requested.least_bytes)} stay as they are (--least-bytes)"
 
 

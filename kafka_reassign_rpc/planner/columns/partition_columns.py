@@ -89,13 +89,24 @@ class PartitionColumns(NamedTuple):
 
 def movable_rows(columns: PartitionColumns, goal: Goal, live: frozenset[int]) -> Numbers:
     """By row: whether rounds have to see it, as it is of a topic of the plan and large enough."""
-    names = set(goal.topics)
-    of_topics = np.array([not names or name in names for name in columns.names], bool)
-    large = (columns.bytes == UNKNOWN) | (columns.bytes >= goal.least_bytes)
-    movable: Numbers = of_topics[columns.topic] & large
+    movable = rows_of_topics(columns, goal) & large_rows(columns, goal)
     if not (goal.balances or goal.mends_racks):
         movable &= forced_rows(columns, columns.replicas, goal, goal.leaving(columns.brokers.tolist(), live))
     return movable
+
+
+def rows_of_topics(columns: PartitionColumns, goal: Goal) -> Numbers:
+    """By row: whether it is of a topic of the plan."""
+    names = set(goal.topics)
+    of_topics = np.array([not names or name in names for name in columns.names], bool)
+    found: Numbers = of_topics[columns.topic]
+    return found
+
+
+def large_rows(columns: PartitionColumns, goal: Goal) -> Numbers:
+    """By row: whether it is as large as a goal asks for that leaves small partitions alone. An unknown size is."""
+    large: Numbers = (columns.bytes == UNKNOWN) | (columns.bytes >= goal.least_bytes)
+    return large
 
 
 def forced_rows(columns: PartitionColumns, now: Numbers, goal: Goal, leaving: frozenset[int]) -> Numbers:
