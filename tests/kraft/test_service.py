@@ -181,6 +181,9 @@ async def test_kr_5_once_the_state_topic_is_deleted_nothing_is_told_until_somebo
         return b"\nkafka_reassign_zookeeper_connected 0.0\n" in found.body
 
     await eventually(is_shown)
+    ready, health = [await get(server.ready_value("metrics"), path) for path in ("/ready", "/health")]
+    assert (ready.status, f"the topic {STATE_TOPIC} was deleted" in ready.body.decode()) == (503, True)
+    assert health.status == 200, "a supervisor that starts it again would decide what is for a person to decide"
     async with AsyncReassignmentClient(
         bootstrap_servers=server.ready_value("bootstrap"), request_timeout_ms=1_000
     ) as client:
