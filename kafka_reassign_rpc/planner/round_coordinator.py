@@ -79,6 +79,8 @@ class RoundCoordinator:
         self._both_sides = goal.kind is GoalKind.REBALANCE
         self._proposals = 0
         self._round = 0
+        self._spreads = False
+        """Whether the round that is decided and taken spreads topics, or measures them: then it does nothing else."""
         self._idle = 0
         self._over = False
         self._spare: dict[tuple[int, int], Load] | None = None
@@ -304,17 +306,18 @@ class RoundCoordinator:
     def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
         """`decide` in slices."""
         self._round += 1
+        self._spreads = self._spreads_now()
         if self._withdrawal is not None and not self._over:
             return self._withdrawal.decide(proposed)
         self._proposals = proposed.proposals
-        if not proposed.proposals and self._leading is None and self._search is None and not self._spreads_now():
+        if not proposed.proposals and self._leading is None and self._search is None and not self._spreads:
             self._idle += 1
             self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
             return Thresholds()
         buckets: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
         for (broker, side, bucket), load in sorted(proposed.sums.items()):
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
-        if self._spread is not None and self._spreads_now():
+        if self._spread is not None and self._spreads:
             limit = self.options.max_bytes
             return self._spread.decide(buckets, self._rooms.spare, -1 if limit < 0 else max(0, limit - self._copied))
         if self._leading is not None:
@@ -336,8 +339,7 @@ class RoundCoordinator:
             self.loads[broker] = self.loads[broker].plus(load)
         if self._withdrawal is not None:
             self._over = True
-        spreads = self._spreads_now()
-        is_last = not spreads and (self._spare, self._search, self._withdrawal) != (None, None, None)
+        is_last = not self._spreads and (self._spare, self._search, self._withdrawal) != (None, None, None)
         if is_last and not (self._inside_racks and self._search is not None):
             return  # what is searched inside racks may be followed by more copies
         for broker, load in accepted.arrived.items():
@@ -345,7 +347,7 @@ class RoundCoordinator:
             self._copied += load.bytes
         if is_last:
             return
-        if self._spread is not None and spreads:
+        if self._spread is not None and self._spreads:
             self._spread.take(accepted.accepted, balances=self._balances)
             self._last_cost = self._cost()
             return

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, partition, spread, topic
@@ -202,6 +203,17 @@ def test_dp_8_a_rebalance_can_mend_all_racks_before_it_balances() -> None:
     assert all(after[name] < mended.imbalance_after[name] for name in ("bytes", "replicas", "leaders"))
     assert made.summary.bytes >= made.summary.lower_bound >= mended.bytes
     assert broken_rules(cluster, goal, made, 0.05) == []
+
+
+def test_dp_8_a_rebalance_that_spreads_topics_too_mends_all_racks_first() -> None:
+    """The round that measures topics before all is no round that mends."""
+    cluster = roomy(shaped("plain", 12, 400))
+    goal = Goal(GoalKind.REBALANCE, racks=True)
+    made = make_plan(
+        cluster, goal, msgspec.structs.replace(QUICK, weights=GoalWeights(topic_replicas=1, topic_leaders=1))
+    )
+    assert on_too_few_racks(cluster, {move[:2]: move.target for move in made.moves}) == {}
+    assert not made.left_out
 
 
 def test_dp_8_the_replica_that_shares_a_rack_and_is_needed_least_gives_way() -> None:
