@@ -23,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from kafka_reassign_rpc.support.host_port import Address
+
 MIN_JAVA = 17
 """pyspark 4's jars are compiled for Java 17."""
 
@@ -233,7 +235,7 @@ class EmbeddedZooKeeper:
     @property
     def address(self) -> str:
         """For `zookeeper.connect`."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return str(Address(self.host, self.port))
 
     @property
     def log_file(self) -> Path:

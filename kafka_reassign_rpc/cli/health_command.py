@@ -16,6 +16,7 @@ from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.security.properties import BadSetting, prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser, UsageError, checked
 
 HELP = "ask a server on this machine whether it is alive"
@@ -67,7 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
         answer = connection.getresponse()
         text = answer.read(LONGEST_ANSWER).decode(errors="replace").strip()
     except (OSError, HTTPException) as error:
-        sys.stderr.write(f"kafka-reassign-rpc health: {connection.host}:{connection.port}: {error or 'no answer'}\n")
+        sys.stderr.write(
+            f"kafka-reassign-rpc health: {Address(connection.host, connection.port)}: {error or 'no answer'}\n"
+        )
         return 1
     finally:
         connection.close()

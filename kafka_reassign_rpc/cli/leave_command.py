@@ -32,6 +32,7 @@ from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.properties import BadSetting
 from kafka_reassign_rpc.support.connection_flags import add_command_config
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.quiet_arguments import UsageError, checked
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -263,7 +264,7 @@ def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts],
     async def read(facts: Facts) -> Any:
         owner = facts.state.controller.owner
         places = () if owner is None or owner.id is None else facts.servers.get(owner.id, ())
-        fitting = [f"{one.host}:{one.port}" for one in places if one.security_protocol == protocol]
+        fitting = [str(Address(one.host, one.port)) for one in places if one.security_protocol == protocol]
         limit_ms = int(seconds * 1000)
         limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}
         advice = "give --command-config FILE with the security of its clients, or --without-history"

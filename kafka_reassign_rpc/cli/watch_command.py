@@ -23,6 +23,7 @@ from kafka_reassign_rpc.server import process_limits
 from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.quiet_arguments import UsageError
 from kafka_reassign_rpc.watch.clusters import WatchedCluster
 
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
                 announce(f"ready metrics={served.address}" + ("" if shown is None else f" page={shown}"))
                 await stop.wait()
         except OSError as error:
-            where = "{}:{}".format(*values["metrics.listener"])
+            where = str(Address(*values["metrics.listener"]))
             raise OSError(f"metrics.listener={where}: {error_text(error)}") from error
 
     return run_until_signalled(main, values["log.format"], loop=values["loop"])

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.server_calls import FROM_NOW_ON
+from kafka_reassign_rpc.support.host_port import Address
 
 OTHER_SERVER_MS = 5_000
 """Milliseconds that a server that is not the controller may take to answer."""
@@ -221,7 +222,7 @@ class ServerClients:
         if node is None:
             return self._client
         if node not in self._others:
-            self._others[node] = self._connect(f"{node.host}:{node.port}")
+            self._others[node] = self._connect(str(Address(node.host, node.port)))
         return self._others[node]
 
     def close(self) -> None:

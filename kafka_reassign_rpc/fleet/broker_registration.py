@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -50,7 +51,8 @@ async def check_free(zk: ZooKeeper, broker_ids: Sequence[int]) -> None:
             for one in endpoints:
                 if await accepts_connections(one):
                     raise BrokerIdTaken(
-                        f"{broker_id} is the id of a {kind} that runs at {one.host}:{one.port} ({path}): choose another"
+                        f"{broker_id} is the id of a {kind} that runs at {Address(one.host, one.port)} ({path}):"
+                        " choose another"
                         " one, or stop it first"
                     )
 

@@ -239,7 +239,7 @@ class KRaftProcess(HasParts):
 
     async def _listen(self) -> None:
         own = self._config.front.listener
-        with listening("listeners", f"{own.name}://{own.host}:{own.port}"):
+        with listening("listeners", f"{own.name}://{Address(own.host, own.port)}"):
             await self._front.start()
         endpoints = {one: broker.endpoints[0] for one, broker in self._upstream_cluster.brokers.items()}
         await self._front.learn({one: Address(at.host, at.port) for one, at in endpoints.items()})

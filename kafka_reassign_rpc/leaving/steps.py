@@ -20,6 +20,7 @@ from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.preflight.findings import MOVE_REPLICAS, every, partition_names, some
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path, written_or_gone
@@ -95,7 +96,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
     yield from _replicas(facts)
     if facts.servers:
         places = [
-            f"{number} ({', '.join(f'{one.host}:{one.port}' for one in found) or 'its address is not known'})"
+            f"{number} ({', '.join(str(Address(one.host, one.port)) for one in found) or 'its address is not known'})"
             for number, found in sorted(facts.servers.items())
         ]
         yield Step(

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.preflight.read_state import FoundState, UniqueNames
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted, those
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.broker_answers import known_topics
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -135,7 +136,7 @@ def nodes(
 
 
 def _places(found: Mapping[tuple[str, int], Sequence[int]]) -> str:
-    return some(f"{host}:{port} ({some_brokers(ids)})" for (host, port), ids in sorted(found.items()))
+    return some(f"{Address(host, port)} ({some_brokers(ids)})" for (host, port), ids in sorted(found.items()))
 
 
 def controller_ids(state: FoundState, answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:

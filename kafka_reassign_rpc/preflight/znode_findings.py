@@ -17,6 +17,7 @@ from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecision
 from kafka_reassign_rpc.preflight.read_status import utc
 from kafka_reassign_rpc.preflight.settings_findings import of_settings
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural, those
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 
@@ -152,7 +153,7 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
         }[takeover]
         return fine("controller", f"broker {owner.id} {since}: {what} (controller.takeover={takeover})")
     if owner.endpoints and owner.id != own_id:
-        places = some(f"{one.host}:{one.port}" for one in owner.endpoints)
+        places = some(str(Address(one.host, one.port)) for one in owner.endpoints)
         return fine("controller", f"server {owner.id} at {places}, {since}: another server stands by")
     return warning(
         "controller",

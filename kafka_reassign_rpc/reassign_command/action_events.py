@@ -25,6 +25,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
 from kafka_reassign_rpc.support.error_text import meant, unknown_names
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.human_units import iso_time, parse_duration_ms, utc_time
 from kafka_reassign_rpc.support.secrecy import told
 
@@ -101,7 +102,7 @@ class MergedEvents:
 
 
 def _missing(server: int, node: ClusterNode | None, error: KafkaError) -> str:
-    at = "" if node is None else f" at {node.host}:{node.port}"
+    at = "" if node is None else f" at {Address(node.host, node.port)}"
     return f"Events of server {server}{at} are missing: {error.message}"
 
 

@@ -37,6 +37,7 @@ from kafka_reassign_rpc.security.properties import (
 from kafka_reassign_rpc.security.tls.context_parts import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.rpc_client import RpcClient, connect
 
 log = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class BrokerLinks:
         except (LoginFailed, ssl.SSLError) as error:
             why = tls_failure(error) if isinstance(error, ssl.SSLError) else str(error)
             reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {why}"
-            text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
+            text = f"broker {broker.id} at {Address(at.host, at.port)}: {reason}"
             self.warn(broker.id, LOGIN, f"{text}. This server can open no connection to it until that works")
             raise BrokerRefuses(text, reason) from error
         self.forget(broker.id, LOGIN)
@@ -120,7 +121,9 @@ class BrokerLinks:
         try:
             return await self._open(at, client_id, timeout_s)
         except LoginFailed as error:
-            raise ConnectionError(f"listener {word(at.listener, SHOWN)} at {at.host}:{at.port}: {error}") from error
+            raise ConnectionError(
+                f"listener {word(at.listener, SHOWN)} at {Address(at.host, at.port)}: {error}"
+            ) from error
 
     async def _open(self, at: Endpoint, client_id: str, timeout_s: float) -> RpcClient:
         protocol = at.security_protocol

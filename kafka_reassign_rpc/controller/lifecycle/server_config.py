@@ -24,6 +24,7 @@ from kafka_reassign_rpc.server.http_server import HttpSecurity
 from kafka_reassign_rpc.server.listener import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import SESSION_TIMEOUT_MS, ZooKeeper
@@ -121,7 +122,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
 
 def listed(endpoints: Sequence[Endpoint]) -> str:
-    return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
+    return ",".join(f"{one.listener}://{Address(one.host, one.port)}" for one in endpoints)
 
 
 def static_configs(config: ServerConfig) -> dict[str, str]:

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.host_port import Address
 
 
 class ExportedEvents(NamedTuple):
@@ -64,7 +65,7 @@ def export_new_events(
 
 
 def _at(server: int, node: ClusterNode | None) -> str:
-    return f"{server}" if node is None else f"{server} at {node.host}:{node.port}"
+    return f"{server}" if node is None else f"{server} at {Address(node.host, node.port)}"
 
 
 class _ServerLog:
