@@ -369,3 +369,12 @@ def test_dp_3_many_moves_take_the_time_that_exact_steps_take(monkeypatch: pytest
     exact = seconds(moves, PlanCaps())
     monkeypatch.setattr(plan_simulation, "_ENDS_PER_MOVE", 1.0)
     assert seconds(moves, PlanCaps()) == pytest.approx(exact, rel=0.02)
+
+
+@pytest.mark.parametrize("seconds", [1e-11, 1.5e-10, 3e-10, 1e-3, 5.0])
+def test_dp_7_a_timeline_keeps_each_byte_of_a_step_that_is_short_beside_the_time_before_it(seconds: float) -> None:
+    timeline = Timeline((1, 2))
+    ends = np.array([0]), np.array([1])
+    timeline.add(0.0, 1e6, *ends, np.array([1000.0]))
+    timeline.add(1e6, seconds, *ends, np.array([65.0]))
+    assert timeline.sent[:, 0].sum() == timeline.received[:, 1].sum() == pytest.approx(1065, abs=1e-6)

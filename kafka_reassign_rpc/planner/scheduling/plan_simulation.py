@@ -68,11 +68,15 @@ class Timeline:
             self._halve()
         width = len(self.brokers) + 1
         sent, received = np.bincount(senders, copied, width), np.bincount(receivers, copied, width)
-        first, last = int(now / self.seconds), min(POINTS - 1, int(end / self.seconds))
-        for span in range(min(first, last), last + 1):
-            inside = min(end, (span + 1) * self.seconds) - max(now, span * self.seconds)
-            self.sent[span] += sent * (inside / seconds)
-            self.received[span] += received * (inside / seconds)
+        last = min(POINTS - 1, int(end / self.seconds))
+        first = min(last, int(now / self.seconds))
+        lasts = end - now  # as far as floats tell after a long time: no byte is lost or counted twice
+        for span in range(first, last + 1):
+            begins = now if span == first else span * self.seconds
+            ends = end if span == last else (span + 1) * self.seconds
+            share = (ends - begins) / lasts if lasts else 1.0
+            self.sent[span] += sent * share
+            self.received[span] += received * share
 
     def _halve(self) -> None:
         self.seconds *= 2
