@@ -237,7 +237,7 @@ OF_ROWS = [
     Mutation("left-out", "another broker is said not to be live", DEMOTE,
              row([1, 2, 9], None, left_out=[([1, 2, 9], "broker 9 is not live: heal it first")]),
              row([1, 2, 9], None, left_out=[([1, 2, 9], "broker 2 is not live: heal it first")])),
-    Mutation("left-out", "room is told of in other words", DRAIN,
+    Mutation("left-out", "the lack of room has another wording", DRAIN,
              row([1, 2, 3], None, left_out=[([1, 2, 3], "no broker has room for it")]),
              row([1, 2, 3], None, left_out=[([1, 2, 3], "no broker wants it, there is room")])),
     Mutation("left-out", "a partition is left out for lack of time without --within", DRAIN, DRAINED,

@@ -1,4 +1,4 @@
-"""What operators are told of replicas: how many partitions are under-replicated or offline, in the status document and
+"""Reports to operators about replicas: how many partitions are under-replicated or offline, in the status document and
 the metrics; and new replicas on cordoned brokers, however they came there.
 """
 

@@ -245,10 +245,9 @@ class Supervisor:
         """
         await self._survey.first_answer()
         if self._why_not_found or (owner is not None and not self._owns(owner)):
-            await (
-                self._survey.all_answered()
-            )  # all are named at once; and who controls them goes on until they have said
-        closed = await self._why_closed()
+            # all are named at once; and who controls them goes on until they have said
+            await self._survey.all_answered()
+        closed = self._why_closed
         why = closed or await self._why_unreachable() or self._why_not_found
         if why and why != self._kept_out_logged:
             log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)
@@ -262,11 +261,9 @@ class Supervisor:
             self._controller_known.set()
         return True
 
-    async def _why_closed(self) -> str:
-        if self._door is None:
-            return ""
-        await self._door.known()
-        return "" if self._door.may_control else self._door.why_closed
+    @property
+    def _why_closed(self) -> str:
+        return "" if self._door is None or self._door.may_control else self._door.why_closed
 
     async def _why_unreachable(self) -> str:
         await self._own_tls.known()

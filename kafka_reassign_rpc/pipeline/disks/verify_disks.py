@@ -169,7 +169,7 @@ def _is_true(facts: DiskFacts, one: LeftOut, most: float) -> bool:
 
 
 def _why_it_stays(facts: DiskFacts, broker: int, name: PartitionName) -> Iterator[tuple[str, bool]]:
-    """Each reason, and whether it is so; the first of these that is so is told of a replica that stays."""
+    """Each reason why a replica stays, and whether it holds; a plan gives the first one that does."""
     yield "its broker copies it to another log dir already", name in facts.copied.get(broker, {})
     yield "a reassignment of its partition is in flight or waits", name in facts.reassigned
     yield "the replicas of its partition lack a broker or have one twice", name in facts.odd
